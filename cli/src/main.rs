@@ -1,0 +1,2 @@
+//! The oam binary.
+fn main() {}

@@ -1,0 +1,94 @@
+//! JSON as text, in the one form that `oam` writes everywhere (spec/protocol.md §1, §9).
+//!
+//! Integral numbers are plain digits (`42.0` is `42`, `1e3` is `1000`), other numbers have the shortest form that
+//! reads back the same, and the line separators U+2028 and U+2029 are escaped so that no reader splits a line at
+//! them.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter};
+
+/// Numbers of at least this magnitude keep their exponent form; below it an `f64` converts to `i64` exactly.
+const PLAIN_DIGITS_BELOW: f64 = 9.2e18;
+
+/// Writes JSON the way `oam` writes it, without white space.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct WireFormatter;
+
+impl Formatter for WireFormatter {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        #[expect(clippy::cast_possible_truncation, reason = "integral and within the range of i64")]
+        if value.fract() == 0.0 && value.abs() < PLAIN_DIGITS_BELOW {
+            CompactFormatter.write_i64(writer, value as i64)
+        } else {
+            CompactFormatter.write_f64(writer, value)
+        }
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        // Both separators are E2 80 A8/A9 in UTF-8; text without that first byte needs no closer look.
+        let bytes = fragment.as_bytes();
+        let mut written = 0;
+        for at in memchr::memchr_iter(0xE2, bytes) {
+            let escape: &[u8] = match bytes[at..] {
+                [_, 0x80, 0xA8, ..] => b"\\u2028",
+                [_, 0x80, 0xA9, ..] => b"\\u2029",
+                _ => continue,
+            };
+            writer.write_all(&bytes[written..at])?;
+            writer.write_all(escape)?;
+            written = at + 3;
+        }
+        writer.write_all(&bytes[written..])
+    }
+}
+
+/// Appends `value` to `out`.
+///
+/// # Panics
+/// If the value's own `Serialize` fails, which those of this project never do.
+pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    value
+        .serialize(&mut serde_json::Serializer::with_formatter(out, WireFormatter))
+        .expect("writing to memory cannot fail");
+}
+
+/// `value` as compact JSON text.
+pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
+    let mut out = Vec::new();
+    write(&mut out, value);
+    String::from_utf8(out).expect("JSON text is UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compact;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_are_plain_digits_where_they_are_integral() {
+        let cases = [
+            (json!(42.0), "42"),
+            (json!(-0.0), "0"),
+            (json!(1e3), "1000"),
+            (json!(-0.5), "-0.5"),
+            (json!(0.1), "0.1"),
+            (json!(1e15), "1000000000000000"),
+            (json!(9_007_199_254_740_991_i64), "9007199254740991"),
+            (json!(1e300), "1e300"),
+            (json!(u64::MAX), "18446744073709551615"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(compact(&value), text);
+        }
+    }
+
+    #[test]
+    fn line_separators_and_controls_are_escaped() {
+        assert_eq!(
+            compact("a\u{2028}b\u{2029}\n\u{1}\u{8}/é\u{2030}"),
+            "\"a\\u2028b\\u2029\\n\\u0001\\b/é\u{2030}\""
+        );
+    }
+}
