@@ -118,7 +118,7 @@ impl Agent {
     ///
     /// Fails when two tools share a name or one has the reserved name `respond_directly`.
     pub fn new(model: Arc<dyn Model>, setup: AgentSetup) -> Result<Self, AgentError> {
-        check_tools(&setup.tools)?;
+        check_tool_names(&setup.tools)?;
         let settings =
             Settings { instructions: setup.instructions, context_note: None, tools: setup.tools.into() };
         Ok(Self {
@@ -201,7 +201,7 @@ impl Agent {
 
     /// The tools, from the next turn on. Fails like [`Agent::new`].
     pub fn set_tools(&self, tools: Vec<Tool>) -> Result<(), AgentError> {
-        check_tools(&tools)?;
+        check_tool_names(&tools)?;
         self.inner.conversation.lock().settings.tools = tools.into();
         Ok(())
     }
@@ -242,7 +242,8 @@ impl Agent {
     }
 }
 
-fn check_tools(tools: &[Tool]) -> Result<(), AgentError> {
+/// Fails when two tools share a name or one has the reserved name `respond_directly`.
+pub fn check_tool_names(tools: &[Tool]) -> Result<(), AgentError> {
     let mut names = std::collections::HashSet::with_capacity(tools.len());
     for tool in tools {
         let name = tool.name().as_str();

@@ -19,7 +19,7 @@ mod tool_round;
 pub mod transcript;
 mod turn;
 
-pub use agent::{Agent, AgentOptions, AgentSetup};
+pub use agent::{Agent, AgentOptions, AgentSetup, check_tool_names};
 pub use compaction::Compaction;
 pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
