@@ -136,9 +136,9 @@ impl fmt::Debug for ToolExecutor {
 
 impl Tool {
     /// The time that a client has to answer a call, unless told otherwise.
-    pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(120);
+    pub const CLIENT_TIMEOUT: Duration = Duration::from_mins(2);
     /// The time that a local tool may take, unless told otherwise.
-    pub const LOCAL_TIMEOUT: Duration = Duration::from_secs(60);
+    pub const LOCAL_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// A tool that the client executes, with the default time limit.
     pub fn client(definition: ToolDefinition) -> Self {
