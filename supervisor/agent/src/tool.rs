@@ -77,13 +77,15 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// A definition from a JSON Schema of the arguments, with the warnings of its conversion.
+    /// A definition from a JSON Schema of the arguments, with the warnings of its conversion. Arguments are an
+    /// object: [`GenerationSchema::from_tool_parameters`] says what that means for the schema.
     pub fn from_json_schema(
         name: ToolName,
         description: impl Into<String>,
         parameters: &Value,
     ) -> Result<(Self, Vec<SchemaWarning>), SchemaError> {
-        let converted = GenerationSchema::from_json_schema(parameters, &arguments_type_name(name.as_str()))?;
+        let converted =
+            GenerationSchema::from_tool_parameters(parameters, &arguments_type_name(name.as_str()))?;
         let definition =
             Self { name, description: description.into(), parameters: Arc::new(converted.schema) };
         Ok((definition, converted.warnings))
@@ -270,7 +272,8 @@ impl Serialize for ToolRecord {
         record.serialize_field("output", &self.output)?;
         record.serialize_field("isError", &self.output.is_error())?;
         #[expect(clippy::cast_precision_loss, reason = "a call lasts less than 2^53 ms")]
-        record.serialize_field("durationSeconds", &((self.duration.as_micros() as f64 / 1e3).round() / 1e3))?;
+        record
+            .serialize_field("durationSeconds", &((self.duration.as_micros() as f64 / 1e3).round() / 1e3))?;
         record.end()
     }
 }
