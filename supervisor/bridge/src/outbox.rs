@@ -167,6 +167,11 @@ impl OutboxConsumer {
         }
     }
 
+    /// Whether the end came because too much was pushed that nobody took.
+    pub fn is_overflowed(&self) -> bool {
+        self.shared.overflowed.is_cancelled()
+    }
+
     /// Resolves when too much was pushed that nobody took.
     pub fn overflowed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.shared.overflowed.clone().cancelled_owned()
@@ -260,15 +265,15 @@ impl MergedText {
 fn write_text_event(out: &mut Vec<u8>, context: &EventContext, delta: &str, event: &TextEvent) {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Text<'a> {
+    struct Event<'a> {
         r#type: &'static str,
         delta: &'a str,
         text: &'a str,
         is_reset: bool,
     }
 
-    let text = Text { r#type: "text", delta, text: &event.text, is_reset: event.is_reset };
-    context.write_notification(out, |out| json_text::write(out, &text));
+    let event = Event { r#type: "text", delta, text: &event.text, is_reset: event.is_reset };
+    context.write_notification(out, |out| json_text::write(out, &event));
     out.push(b'\n');
 }
 

@@ -22,7 +22,7 @@ const MAX_ID_CHARACTERS: usize = 128;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Params<'a> {
     members: Cow<'a, Map<String, Value>>,
-    /// What stands before a member's name in messages: `` or `options.`.
+    /// What stands before a member's name in messages: nothing, or `options.`
     prefix: String,
 }
 
@@ -257,7 +257,7 @@ impl<'a> Params<'a> {
         convert(value).map(Some).ok_or_else(|| mistyped(&self.path(name), expected, value))
     }
 
-    fn in_range<T: PartialOrd + Display>(
+    fn in_range<T: Copy + PartialOrd + Display>(
         &self,
         name: &str,
         value: Option<T>,

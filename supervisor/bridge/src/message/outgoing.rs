@@ -33,7 +33,8 @@ impl Payload {
 
     /// The value, read back.
     pub fn to_value(&self) -> Value {
-        serde_json::from_str(&self.0).expect("a payload is JSON")
+        // Only the nesting can be refused: a value deeper than anything that comes in or is made here.
+        serde_json::from_str(&self.0).unwrap_or_default()
     }
 }
 
@@ -57,18 +58,24 @@ impl Members {
     #[must_use]
     pub fn with<T: Serialize + ?Sized>(self, name: &str, value: &T) -> Self {
         let mut text = self.0.into_bytes();
+        if !text.is_empty() {
+            text.push(b',');
+        }
         write_member(&mut text, name, value);
-        Self(String::from_utf8(text).expect("JSON text is UTF-8"))
+        Self(into_text(text))
     }
 
     /// The object of these members and one more.
     pub fn payload_with<T: Serialize + ?Sized>(&self, name: &str, value: &T) -> Payload {
         let mut text = Vec::with_capacity(self.0.len() + 128);
-        text.extend_from_slice(self.0.as_bytes());
+        text.push(b'{');
+        if !self.0.is_empty() {
+            text.extend_from_slice(self.0.as_bytes());
+            text.push(b',');
+        }
         write_member(&mut text, name, value);
-        text.insert(0, b'{');
         text.push(b'}');
-        Payload(Cow::Owned(String::from_utf8(text).expect("JSON text is UTF-8")))
+        Payload(Cow::Owned(into_text(text)))
     }
 
     /// The object of just these members.
@@ -78,9 +85,6 @@ impl Members {
 }
 
 fn write_member<T: Serialize + ?Sized>(out: &mut Vec<u8>, name: &str, value: &T) {
-    if !out.is_empty() {
-        out.push(b',');
-    }
     json_text::write(out, name);
     out.push(b':');
     json_text::write(out, value);
@@ -208,8 +212,12 @@ impl Outgoing<'_> {
     pub fn to_text(&self) -> String {
         let mut text = Vec::with_capacity(128);
         self.write(&mut text);
-        String::from_utf8(text).expect("JSON text is UTF-8")
+        into_text(text)
     }
+}
+
+fn into_text(json: Vec<u8>) -> String {
+    String::from_utf8(json).expect("JSON text is UTF-8")
 }
 
 fn write_call(out: &mut Vec<u8>, method: &str, params: &Payload) {
