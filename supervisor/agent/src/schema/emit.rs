@@ -134,7 +134,7 @@ impl<'t> Emitter<'t> {
                 with(with(typed("number"), "minimum", minimum.clone()), "maximum", maximum.clone())
             }
             Node::Choices(choices) => {
-                self.pay(choices.iter().map(|choice| choice.len() + 1).sum())?;
+                self.pay(choices.iter().map(String::len).sum())?;
                 with(typed("string"), "enum", Some(choices.clone()))
             }
             Node::Array(array) => {
@@ -167,7 +167,7 @@ impl<'t> Emitter<'t> {
     }
 
     fn pay(&mut self, bytes: usize) -> Result<(), SchemaError> {
-        self.budget.work(bytes, &Path::ROOT)
+        self.budget.bytes(bytes, &Path::ROOT)
     }
 }
 
