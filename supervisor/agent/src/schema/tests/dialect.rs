@@ -269,6 +269,12 @@ fn names_survive_being_read_back() {
 }
 
 #[test]
+fn a_root_without_a_name_leaves_the_names_of_others_alone() {
+    let json = converted(&json!({"items": {"type": "object", "title": "Other"}}));
+    assert_eq!(GenerationSchema::from_generation_schema(&json, "Other").unwrap().json(), &json);
+}
+
+#[test]
 fn the_deepest_schema_can_be_read_back() {
     let deep = (1..31)
         .fold(json!({"type": "object"}), |inner, _| json!({"properties": {"v": inner}, "required": ["v"]}));
