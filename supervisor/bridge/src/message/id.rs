@@ -1,7 +1,7 @@
 //! Request ids, which come back exactly as they were sent.
 //!
-//! Numbers travel as doubles, so only numbers that a double holds exactly are ids. They are written as plain digits
-//! where they are integral, else in the shortest form that reads back the same.
+//! Numbers travel as doubles, so only numbers that a double holds exactly are ids. They are written as plain
+//! digits where they are integral, else in the shortest form that reads back the same.
 
 use std::{
     fmt,

@@ -2,9 +2,10 @@
 //!
 //! * One byte order mark may stand before each message: a client that writes one per write does no harm.
 //! * Bytes that are not UTF-8 become U+FFFD, which is text within strings and a syntax error elsewhere.
-//! * A number beyond the range of doubles is read as the largest double. Code that needs a finite number refuses
-//!   that value ([`is_finite`]).
-//! * More than [`MAX_DEPTH`] nested arrays and objects are an error, so that nothing that walks a value runs deep.
+//! * A number beyond the range of doubles is read as the largest double. Code that needs a finite number
+//!   refuses that value ([`is_finite`]).
+//! * More than [`MAX_DEPTH`] nested arrays and objects are an error, so that nothing that walks a value runs
+//!   deep.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,8 @@ pub(crate) fn is_finite(value: f64) -> bool {
     value.abs() < f64::MAX
 }
 
-/// Reads a line with `parse`; `None` when it is blank. The error is a sentence that says where the line stops being JSON.
+/// Reads a line with `parse`; `None` when it is blank. The error is a sentence that says where the line stops
+/// being JSON.
 ///
 /// `parse` is run a second time where numbers had to be brought into range.
 pub(super) fn read<T>(
