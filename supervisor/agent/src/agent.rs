@@ -79,7 +79,7 @@ pub struct AgentSetup {
 /// let script = Script::from_steps_or_object(&json!([
 ///     {"toolCalls": [{"name": "check_inventory", "arguments": {"item": "iron sword"}}]},
 ///     {"text": "Three swords, 45 gold each."},
-/// ]))?;
+/// ]), "script")?;
 /// let setup = AgentSetup {
 ///     instructions: Some("You are Gorm, a grumpy blacksmith.".into()),
 ///     tools: vec![inventory],
