@@ -4,15 +4,19 @@ use std::{
     collections::VecDeque,
     ffi::OsString,
     fmt::Write as _,
-    io::{BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Read, Write},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, RecvTimeoutError, channel},
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread::JoinHandle,
 };
 
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
@@ -170,10 +174,35 @@ impl Oam {
 
     /// Sends bytes as they are.
     pub fn send_bytes(&mut self, bytes: &[u8]) {
-        let sent = self.input.as_mut().expect("the input is open").write_all(bytes);
-        if let Err(error) = sent {
+        if let Err(error) = self.try_send_bytes(bytes) {
             self.fail(&format!("sending failed: {error}"));
         }
+    }
+
+    /// Sends bytes to a program that may have ended.
+    ///
+    /// # Errors
+    /// When it does not read any more.
+    pub fn try_send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.input.as_mut().expect("the input is open").write_all(bytes)
+    }
+
+    /// Kills the program if the guard lives longer than [`DEADLINE`], so that sending cannot block for ever.
+    pub fn watchdog(&self) -> Watchdog {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).expect("a process id"));
+        let (guard, dropped) = channel::<()>();
+        std::thread::spawn(move || {
+            if dropped.recv_timeout(DEADLINE) == Err(RecvTimeoutError::Timeout) {
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+        });
+        Watchdog { _guard: guard }
+    }
+
+    /// Sends the program a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.pid()).expect("a process id")), signal)
+            .expect("the process lives");
     }
 
     /// Sends a line. Lines that are messages take part in the monitor's bookkeeping.
@@ -474,6 +503,12 @@ impl Oam {
         }
         panic!("{why}\nlast messages:\n{told}standard error:\n{}", self.stderr());
     }
+}
+
+/// Kills a program unless it is dropped in time.
+#[derive(Debug)]
+pub struct Watchdog {
+    _guard: Sender<()>,
 }
 
 impl Drop for Oam {

@@ -17,7 +17,7 @@ pub mod script;
 use std::time::Duration;
 
 pub use binary::oam_binary;
-pub use client::{Builder, Oam, Reply};
+pub use client::{Builder, Oam, Reply, Watchdog};
 pub use message::{Id, Message, Outcome, RpcError, ToolCall};
 pub use monitor::Monitor;
 

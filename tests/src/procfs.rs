@@ -7,6 +7,8 @@ use std::{fs, io, path::PathBuf};
 pub struct Usage {
     /// Resident memory in KiB.
     pub rss_kib: u64,
+    /// The most it ever was.
+    pub peak_rss_kib: u64,
     /// Threads.
     pub threads: u64,
     /// Open file descriptors.
@@ -27,6 +29,7 @@ pub fn usage(pid: u32) -> io::Result<Usage> {
     };
     Ok(Usage {
         rss_kib: number("VmRSS:")?,
+        peak_rss_kib: number("VmHWM:")?,
         threads: number("Threads:")?,
         descriptors: fs::read_dir(entry(pid, "fd"))?.count() as u64,
     })
