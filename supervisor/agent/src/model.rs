@@ -5,6 +5,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
 
 use crate::{error::ModelError, schema::GenerationSchema, tool::ToolDefinition, transcript::TranscriptView};
@@ -49,6 +50,7 @@ pub trait Model: Send + Sync {
 }
 
 /// What a model can do beyond answering.
+#[expect(clippy::struct_excessive_bools, reason = "independent abilities, each named")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
     /// Answers arrive piece by piece.
@@ -124,7 +126,8 @@ pub struct StepRequest {
 }
 
 /// Whether the model may, must or must not call tools in a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ToolMode {
     /// The model decides.
     Allowed,
@@ -233,6 +236,17 @@ impl Usage {
     /// Input and output together.
     pub fn total_tokens(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl Serialize for Usage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut usage = serializer.serialize_struct("Usage", 4)?;
+        usage.serialize_field("inputTokens", &self.input_tokens)?;
+        usage.serialize_field("cachedInputTokens", &self.cached_input_tokens)?;
+        usage.serialize_field("outputTokens", &self.output_tokens)?;
+        usage.serialize_field("totalTokens", &self.total_tokens())?;
+        usage.end()
     }
 }
 
