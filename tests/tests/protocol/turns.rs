@@ -141,16 +141,11 @@ fn a_notified_turn_runs() {
 fn an_empty_prompt_goes_on_behind_a_restored_tool_output() {
     let mut oam = Oam::start();
     oam.session_with("a", [call("look", json!({})), text("done")], json!({"tools": [tool("look")]}));
-    let turn = oam.start_turn("a", "What is there?");
-    let call = oam.tool_call();
-    let saved = oam.ok("session/transcript", json!({"session": "a"}));
-    oam.reply(&call, json!("a door"));
-    oam.wait_ok(&turn);
-    let full = oam.ok("session/transcript", json!({"session": "a"}));
-    let mut history = saved["transcript"].clone();
-    let entries = full["transcript"]["transcript"]["entries"].as_array().unwrap();
-    // Everything up to and with the tool's output, without the answer.
-    history["transcript"]["entries"] = json!(entries[..entries.len() - 1]);
+    oam.answer_tools_with(json!("a door"));
+    oam.turn("a", "What is there?");
+    let mut history = oam.ok("session/transcript", json!({"session": "a"}));
+    let entries = history["transcript"]["transcript"]["entries"].as_array_mut().unwrap();
+    assert_eq!(entries.pop().unwrap()["contents"][0]["text"], "done");
     oam.session_with("b", [text("a door it is")], json!({"history": history}));
     assert_eq!(oam.turn("b", "")["text"], "a door it is");
 }
