@@ -10,15 +10,22 @@ use crate::{
     tool::{ToolCall, ToolName, ToolRecord},
 };
 
-/// Something that happened in a turn.
-#[derive(Debug, Clone, PartialEq)]
+/// Something that happened in a turn. Serializes as the protocol's `event` object.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum TurnEvent {
     /// The model is about to be asked.
-    ModelStep(Arc<StepInfo>),
+    ModelStep {
+        /// What was decided for the step.
+        step: Arc<StepInfo>,
+    },
     /// The answer grew, or was rewritten.
     Text(TextEvent),
     /// The structured answer so far.
-    Partial(Value),
+    Partial {
+        /// Members in the order of generation.
+        value: Value,
+    },
     /// A tool call began. A client tool is to be executed when it is asked for, not now.
     ToolCallStarted {
         /// The call.
@@ -27,11 +34,15 @@ pub enum TurnEvent {
         execution: Execution,
     },
     /// A tool call ended.
-    ToolCallCompleted(Arc<ToolRecord>),
+    ToolCallCompleted {
+        /// The call and what came back.
+        record: Arc<ToolRecord>,
+    },
 }
 
 /// New text of an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct TextEvent {
     /// What to append, or after a reset the whole text.
     pub delta: String,

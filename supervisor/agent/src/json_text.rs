@@ -8,6 +8,7 @@ use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
+use unicode_segmentation::UnicodeSegmentation;
 
 /// Numbers of at least this magnitude keep their exponent form; below it an `f64` converts to `i64` exactly.
 const PLAIN_DIGITS_BELOW: f64 = 9.2e18;
@@ -61,9 +62,22 @@ pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
     String::from_utf8(out).expect("JSON text is UTF-8")
 }
 
+/// `value` as an error message shows it: its compact JSON text, cut to 80 characters.
+pub fn abridged<T: Serialize + ?Sized>(value: &T) -> String {
+    const LONGEST: usize = 80;
+    const ELLIPSIS: &str = "...";
+    let mut text = compact(value);
+    if text.grapheme_indices(true).nth(LONGEST).is_some() {
+        let cut = text.grapheme_indices(true).nth(LONGEST - ELLIPSIS.len()).map_or(0, |(at, _)| at);
+        text.truncate(cut);
+        text.push_str(ELLIPSIS);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
-    use super::compact;
+    use super::{abridged, compact};
     use serde_json::json;
 
     #[test]
@@ -76,7 +90,7 @@ mod tests {
             (json!(0.1), "0.1"),
             (json!(1e15), "1000000000000000"),
             (json!(9_007_199_254_740_991_i64), "9007199254740991"),
-            (json!(1e300), "1e300"),
+            (json!(1e300), "1e+300"),
             (json!(u64::MAX), "18446744073709551615"),
         ];
         for (value, text) in cases {
@@ -90,5 +104,12 @@ mod tests {
             compact("a\u{2028}b\u{2029}\n\u{1}\u{8}/é\u{2030}"),
             "\"a\\u2028b\\u2029\\n\\u0001\\b/é\u{2030}\""
         );
+    }
+
+    #[test]
+    fn long_text_is_cut_between_characters() {
+        let text = |count| "👩‍👩‍👧".repeat(count);
+        assert_eq!(abridged(&text(78)), format!("\"{}\"", text(78)));
+        assert_eq!(abridged(&text(79)), format!("\"{}...", text(76)));
     }
 }

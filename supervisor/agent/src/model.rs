@@ -5,6 +5,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -238,6 +239,17 @@ impl Usage {
     /// Input and output together.
     pub fn total_tokens(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl Serialize for Usage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut usage = serializer.serialize_struct("Usage", 4)?;
+        usage.serialize_field("inputTokens", &self.input_tokens)?;
+        usage.serialize_field("cachedInputTokens", &self.cached_input_tokens)?;
+        usage.serialize_field("outputTokens", &self.output_tokens)?;
+        usage.serialize_field("totalTokens", &self.total_tokens())?;
+        usage.end()
     }
 }
 

@@ -72,6 +72,11 @@ impl GenerationSchema {
         Ok(())
     }
 
+    /// [`validate`](Self::validate) for an object that is not wrapped in a [`Value`].
+    pub fn validate_object(&self, members: &serde_json::Map<String, Value>) -> Result<(), String> {
+        self.validate(&Value::Object(members.clone()))
+    }
+
     /// The value with object members in the schema's order.
     pub fn reorder(&self, value: Value) -> Value {
         value

@@ -1,10 +1,12 @@
 //! One entry of a transcript and its parts.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// Identifies an entry or a segment: a random UUID, or whatever text a restored transcript had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Identifies an entry or a segment: a random UUID, or whatever text a restored transcript had. Ids are equal when
+/// their texts are.
+#[derive(Debug, Clone)]
 pub enum EntryId {
     /// Made here.
     Random(Uuid),
@@ -17,14 +19,41 @@ impl EntryId {
     pub fn random() -> Self {
         Self::Random(uuid::Builder::from_random_bytes(fastrand::u128(..).to_ne_bytes()).into_uuid())
     }
+
+    /// The id with this text. One that was made here is kept as compactly as when it was new.
+    pub fn from_text(text: &str) -> Self {
+        let id = Uuid::try_parse(text).map(Self::Random);
+        id.ok().filter(|id| id.with_text(|canonical| canonical == text)).unwrap_or_else(|| Self::Given(text.into()))
+    }
+
+    fn with_text<T>(&self, read: impl FnOnce(&str) -> T) -> T {
+        match self {
+            Self::Random(uuid) => read(uuid.hyphenated().encode_upper(&mut Uuid::encode_buffer())),
+            Self::Given(text) => read(text),
+        }
+    }
+}
+
+impl PartialEq for EntryId {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Random(one), Self::Random(other)) => one == other,
+            _ => self.with_text(|one| other.with_text(|other| one == other)),
+        }
+    }
+}
+
+impl Eq for EntryId {}
+
+impl Serialize for EntryId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_text(|text| serializer.serialize_str(text))
+    }
 }
 
 impl std::fmt::Display for EntryId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Random(uuid) => write!(f, "{:X}", uuid.hyphenated()),
-            Self::Given(text) => f.write_str(text),
-        }
+        self.with_text(|text| f.write_str(text))
     }
 }
 

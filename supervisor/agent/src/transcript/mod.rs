@@ -9,6 +9,7 @@ pub mod json;
 
 use std::{ops::Deref, sync::Arc};
 
+pub(crate) use entry::joined_text;
 pub use entry::{
     Entry, EntryContent, EntryId, Prompt, Response, ResponseFormat, Segment, SegmentContent, ToolCallEntry,
     ToolOutputEntry,

@@ -1,0 +1,46 @@
+//! Who a turn talks to while it runs.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::{
+    event::TurnEvent,
+    tool::{ToolCall, ToolOutput},
+};
+
+/// The other side of a running turn: hears its events, executes its client tools, and has the last word on
+/// whether its result counts. All methods return at once. A cancelled turn drops its host.
+pub trait TurnHost: Send {
+    /// Something happened. Called in order.
+    fn event(&mut self, event: TurnEvent);
+
+    /// The client is to execute `call`. The answer is sent through the returned channel; dropping its other end
+    /// counts as an error output.
+    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput>;
+
+    /// The answer to a client call is no longer waited for; `reason` is what the model was told.
+    fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
+        let _ = (call, reason);
+    }
+
+    /// The turn has its final answer and is about to be recorded. `false` means it has been cancelled; afterwards
+    /// it can no longer be.
+    fn commit(&mut self) -> bool {
+        true
+    }
+}
+
+/// A host for turns whose tools are all local and whose events nobody hears.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHost;
+
+impl TurnHost for NoHost {
+    fn event(&mut self, _: TurnEvent) {}
+
+    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
+        let (answer, receiver) = oneshot::channel();
+        let _ = answer.send(ToolOutput::Error(format!("Nobody here executes tool '{}'.", call.name)));
+        receiver
+    }
+}
