@@ -27,7 +27,11 @@ impl Formatter for WireFormatter {
         }
     }
 
-    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
         // Both separators are E2 80 A8/A9 in UTF-8; text without that first byte needs no closer look.
         let bytes = fragment.as_bytes();
         let mut written = 0;

@@ -8,12 +8,7 @@ use std::{future::Future, pin::Pin, sync::Arc};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Map, Value};
 
-use crate::{
-    error::ModelError,
-    schema::GenerationSchema,
-    tool::ToolDefinition,
-    transcript::TranscriptView,
-};
+use crate::{error::ModelError, schema::GenerationSchema, tool::ToolDefinition, transcript::TranscriptView};
 
 /// A boxed future, as the dyn-safe [`Model`] trait returns it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

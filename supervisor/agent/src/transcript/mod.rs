@@ -45,7 +45,11 @@ impl Transcript {
     }
 
     /// Keeps, from `start` on, the entries that `keep` maps to something.
-    pub(crate) fn filter_map_from(&mut self, start: usize, keep: impl FnMut(Arc<Entry>) -> Option<Arc<Entry>>) {
+    pub(crate) fn filter_map_from(
+        &mut self,
+        start: usize,
+        keep: impl FnMut(Arc<Entry>) -> Option<Arc<Entry>>,
+    ) {
         let entries = Arc::make_mut(&mut self.entries);
         let tail = entries.split_off(start.min(entries.len()));
         entries.extend(tail.into_iter().filter_map(keep));

@@ -1,0 +1,28 @@
+//! The protocol as a client sees it, on the real program with the scripted model. One module a subject
+//! (docs/PROTOCOL.md).
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
+
+mod budgets;
+mod cancellation;
+mod compaction;
+mod framing;
+mod ids;
+mod initialize;
+mod lifecycle;
+mod limits;
+mod options;
+mod ordering;
+mod retries;
+mod schemas;
+mod scripted;
+mod settings;
+mod shutdown;
+mod streaming;
+mod structured;
+mod timeouts;
+mod tool_choice;
+mod tools;
+mod transcripts;
+mod turns;
+mod warnings;
