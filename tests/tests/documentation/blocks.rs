@@ -18,7 +18,9 @@ pub(crate) fn blocks(document: &str) -> Vec<Block<'_>> {
     let mut open: Option<Block> = None;
     for (index, line) in document.lines().enumerate() {
         match (line.strip_prefix("```"), &mut open) {
-            (Some(info), None) => open = Some(Block { line: index + 1, info: info.trim(), lines: Vec::new() }),
+            (Some(info), None) => {
+                open = Some(Block { line: index + 1, info: info.trim(), lines: Vec::new() });
+            }
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (None, Some(block)) => block.lines.push(line),
             (None, None) => {}

@@ -15,7 +15,7 @@ use std::{
 };
 
 use blocks::{Block, Line, blocks, exchange};
-use oam_tests::{Oam, oam_binary};
+use oam_tests::{Builder, Oam, oam_binary};
 use pattern::Pattern;
 
 #[test]
@@ -103,7 +103,7 @@ fn caught(example: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
 fn play(block: &Block) -> Result<(), String> {
     let lines = exchange(block)?;
     let args = block.info.split(' ').skip(1).skip_while(|word| matches!(*word, "oam" | "stdio"));
-    let mut oam = args.fold(Oam::builder(), |oam, arg| oam.arg(arg)).start();
+    let mut oam = args.fold(Oam::builder(), Builder::arg).start();
     let mut received = 0;
     let mut skip = false;
     for line in &lines {

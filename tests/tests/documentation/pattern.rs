@@ -87,7 +87,9 @@ impl Pattern {
                     member.check_at(&format!("{place}.{name}"), value)?;
                 }
                 match found.next() {
-                    Some((name, _)) if !more => Err(format!("{place} has a member '{name}' that is not shown")),
+                    Some((name, _)) if !more => {
+                        Err(format!("{place} has a member '{name}' that is not shown"))
+                    }
                     _ => Ok(()),
                 }
             }
@@ -98,7 +100,8 @@ impl Pattern {
 
 fn text_fits(parts: &[String], text: &str) -> bool {
     let [first, between @ .., last] = parts else { return parts.iter().all(|only| only == text) };
-    let Some(mut rest) = text.strip_prefix(first.as_str()).and_then(|rest| rest.strip_suffix(last.as_str())) else {
+    let Some(mut rest) = text.strip_prefix(first.as_str()).and_then(|rest| rest.strip_suffix(last.as_str()))
+    else {
         return false;
     };
     between.iter().all(|part| match rest.split_once(part.as_str()) {
@@ -128,10 +131,11 @@ fn to_json(notation: &str) -> String {
                 _ => {}
             }
             let names_a_member = open.last() == Some(&'{') && matches!(previous, '{' | ',');
-            match char {
-                '…' if names_a_member => json.push_str(&format!("\"{ELISION}\":0")),
-                '…' => json.push_str(&format!("\"{ELISION}\"")),
-                _ => json.push(char),
+            if char == '…' {
+                json.extend(["\"", ELISION, "\""]);
+                json.push_str(if names_a_member { ":0" } else { "" });
+            } else {
+                json.push(char);
             }
         }
         if !char.is_whitespace() {
@@ -176,8 +180,8 @@ mod tests {
             (r#""\"…{""#, r#""\"x{""#, true),
         ];
         for (notation, message, fits) in cases {
-            let pattern = Pattern::parse(notation).unwrap();
-            let checked = pattern.check(&serde_json::from_str(message).unwrap());
+            let pattern = Pattern::parse(notation).expect("the notation is valid");
+            let checked = pattern.check(&serde_json::from_str(message).expect("the message is JSON"));
             assert_eq!(checked.is_ok(), fits, "{notation} on {message}: {checked:?}");
         }
     }
