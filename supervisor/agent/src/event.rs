@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -71,16 +71,11 @@ pub struct StepInfo {
     /// Rounds of tool calls so far in the turn.
     pub completed_tool_rounds: u32,
     /// Whether the model may, must or must not call tools.
-    #[serde(serialize_with = "mode_name")]
     pub tool_calling_mode: ToolMode,
     /// The tools the model sees, in definition order; none when disallowed.
     pub enabled_tools: Vec<ToolName>,
     /// How many of the oldest entries are hidden from the model.
     pub trimmed_entries: usize,
-}
-
-fn mode_name<S: Serializer>(mode: &ToolMode, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(mode.as_str())
 }
 
 /// A finished turn.

@@ -50,6 +50,7 @@ pub trait Model: Send + Sync {
 }
 
 /// What a model can do beyond answering.
+#[expect(clippy::struct_excessive_bools, reason = "independent abilities, each named")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
     /// Answers arrive piece by piece.
@@ -125,7 +126,8 @@ pub struct StepRequest {
 }
 
 /// Whether the model may, must or must not call tools in a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ToolMode {
     /// The model decides.
     Allowed,

@@ -199,7 +199,8 @@ impl Reader<'_> {
 
     fn number(&mut self) -> Result<Read, NotJson> {
         let rest = &self.text[self.at..];
-        let Some(len) = rest.bytes().position(|byte| !byte.is_ascii_digit() && !b"+-.eE".contains(&byte)) else {
+        let Some(len) = rest.bytes().position(|byte| !byte.is_ascii_digit() && !b"+-.eE".contains(&byte))
+        else {
             return Ok(Read::Open(None));
         };
         self.at += len;
@@ -219,7 +220,8 @@ fn escape_len(bytes: &[u8]) -> Option<usize> {
     if bytes.len() > 1 && !begins_unicode(bytes) {
         return Some(2);
     }
-    let is_high_surrogate = matches!(bytes.get(2..UNICODE)?, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..]);
+    let is_high_surrogate =
+        matches!(bytes.get(2..UNICODE)?, [b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..]);
     if is_high_surrogate && begins_unicode(&bytes[UNICODE..]) {
         return (bytes.len() >= 2 * UNICODE).then_some(2 * UNICODE);
     }
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn what_a_text_stands_for_so_far() {
         let cases = [
-            (r#"{"#, json!({})),
+            (r"{", json!({})),
             (r#" {"a" "#, json!({})),
             (r#"{"a": "#, json!({})),
             (r#"{"a": tr"#, json!({})),
@@ -258,11 +260,11 @@ mod tests {
             (r#"{"a": "x\ud83d"#, json!({"a": "x"})),
             (r#"{"a": "x\ud83d\ude0"#, json!({"a": "x"})),
             (r#"{"a": "x\uD83D\uDE00"#, json!({"a": "x😀"})),
-            (r#"["#, json!([])),
-            (r#"[1, 2"#, json!([1])),
-            (r#"[1, 2,"#, json!([1, 2])),
-            (r#"[[], [{"#, json!([[], [{}]])),
-            (r#"[nul"#, json!([])),
+            (r"[", json!([])),
+            (r"[1, 2", json!([1])),
+            (r"[1, 2,", json!([1, 2])),
+            (r"[[], [{", json!([[], [{}]])),
+            (r"[nul", json!([])),
             (r#""gr"#, json!("gr")),
             ("{\"a\": [true]}\n", json!({"a": [true]})),
             ("7 ", json!(7)),
@@ -277,8 +279,32 @@ mod tests {
     fn what_stands_for_nothing() {
         let unfinished = ["", " \n", "7", "-", "t"];
         let not_json = [
-            "Hello", "{]", "{a", "{\"a\"}", "{\"a\",", "{,", "{\"a\":1,}", "[1,]", "[,", "[1 2", "{} x", "}", "tru ", "[truth",
-            "[01,", "[1.,", "[--1 ", "[1e,", "\"\n", "[\"\u{1}", "\"\\x\"", "\"\\u12G4\"", "\"\\ud83d x\"", "\"\\ude00\"", "\"\\u\"", "\"\\u12\"",
+            "Hello",
+            "{]",
+            "{a",
+            "{\"a\"}",
+            "{\"a\",",
+            "{,",
+            "{\"a\":1,}",
+            "[1,]",
+            "[,",
+            "[1 2",
+            "{} x",
+            "}",
+            "tru ",
+            "[truth",
+            "[01,",
+            "[1.,",
+            "[--1 ",
+            "[1e,",
+            "\"\n",
+            "[\"\u{1}",
+            "\"\\x\"",
+            "\"\\u12G4\"",
+            "\"\\ud83d x\"",
+            "\"\\ude00\"",
+            "\"\\u\"",
+            "\"\\u12\"",
             "\"\\é",
         ];
         for text in unfinished.into_iter().chain(not_json) {
@@ -328,9 +354,11 @@ mod tests {
     }
 
     fn is_part_list<'a>(pairs: impl Iterator<Item = (&'a Value, &'a Value)>, len: usize) -> bool {
-        pairs.enumerate().all(|(index, (part, whole))| {
-            if index + 1 < len { part == whole } else { is_part(part, whole) }
-        })
+        pairs.enumerate().all(
+            |(index, (part, whole))| {
+                if index + 1 < len { part == whole } else { is_part(part, whole) }
+            },
+        )
     }
 
     fn beginnings(text: &str) -> impl Iterator<Item = &str> {

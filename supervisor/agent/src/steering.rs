@@ -90,8 +90,7 @@ impl StepPlan {
 
 /// Decides the next step of a turn.
 pub(crate) fn plan(policy: &ToolPolicy, tools: &[Tool], progress: ToolProgress) -> StepPlan {
-    let budget_spent =
-        progress.rounds >= policy.max_tool_rounds || progress.calls >= policy.max_tool_calls;
+    let budget_spent = progress.rounds >= policy.max_tool_rounds || progress.calls >= policy.max_tool_calls;
     if tools.is_empty() || policy.choice == ToolChoice::None || progress.responds_directly || budget_spent {
         return StepPlan::disallowed();
     }
@@ -134,7 +133,9 @@ mod tests {
             .iter()
             .map(|name| {
                 let name = ToolName::new(name).unwrap();
-                Tool::client(ToolDefinition::from_json_schema(name, "", &json!({"type": "object"})).unwrap().0)
+                Tool::client(
+                    ToolDefinition::from_json_schema(name, "", &json!({"type": "object"})).unwrap().0,
+                )
             })
             .collect()
     }
@@ -207,6 +208,9 @@ mod tests {
         assert_eq!(planned(&narrowed(ToolChoice::Auto, &["b", "ghost"]), &["a", "b"], first), "allowed b");
         assert_eq!(planned(&narrowed(ToolChoice::Explicit, &["b"]), &["a", "b"], first), "required b +");
         assert_eq!(planned(&narrowed(ToolChoice::Explicit, &[]), &["a"], first), "disallowed ");
-        assert_eq!(planned(&narrowed(ToolChoice::Tool("a".into()), &["b"]), &["a", "b"], first), "disallowed ");
+        assert_eq!(
+            planned(&narrowed(ToolChoice::Tool("a".into()), &["b"]), &["a", "b"], first),
+            "disallowed "
+        );
     }
 }

@@ -77,13 +77,15 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
-    /// A definition from a JSON Schema of the arguments, with the warnings of its conversion.
+    /// A definition from a JSON Schema of the arguments, with the warnings of its conversion. Arguments are an
+    /// object: [`GenerationSchema::from_tool_parameters`] says what that means for the schema.
     pub fn from_json_schema(
         name: ToolName,
         description: impl Into<String>,
         parameters: &Value,
     ) -> Result<(Self, Vec<SchemaWarning>), SchemaError> {
-        let converted = GenerationSchema::from_json_schema(parameters, &arguments_type_name(name.as_str()))?;
+        let converted =
+            GenerationSchema::from_tool_parameters(parameters, &arguments_type_name(name.as_str()))?;
         let definition =
             Self { name, description: description.into(), parameters: Arc::new(converted.schema) };
         Ok((definition, converted.warnings))
@@ -136,9 +138,9 @@ impl fmt::Debug for ToolExecutor {
 
 impl Tool {
     /// The time that a client has to answer a call, unless told otherwise.
-    pub const CLIENT_TIMEOUT: Duration = Duration::from_secs(120);
+    pub const CLIENT_TIMEOUT: Duration = Duration::from_mins(2);
     /// The time that a local tool may take, unless told otherwise.
-    pub const LOCAL_TIMEOUT: Duration = Duration::from_secs(60);
+    pub const LOCAL_TIMEOUT: Duration = Duration::from_mins(1);
 
     /// A tool that the client executes, with the default time limit.
     pub fn client(definition: ToolDefinition) -> Self {

@@ -124,7 +124,9 @@ impl Round<'_> {
         }
         match tool.definition.parameters.validate_object(&call.arguments) {
             Ok(()) => Admission::Admitted(tool),
-            Err(reason) => Admission::Refused(format!("The arguments of '{}' do not fit: {reason}", call.name)),
+            Err(reason) => {
+                Admission::Refused(format!("The arguments of '{}' do not fit: {reason}", call.name))
+            }
         }
     }
 

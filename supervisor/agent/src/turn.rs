@@ -3,10 +3,7 @@
 //! Everything a turn does is undone unless it ends in [`TurnRecord::commit`]: a failed attempt, an error and a
 //! dropped (cancelled) turn leave the conversation as it was.
 
-use std::{
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value, json};
 
@@ -152,7 +149,10 @@ impl Turn<'_> {
         ))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of a turn that a step reads and writes, each by name")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a turn that a step reads and writes, each by name"
+    )]
     async fn step(
         &self,
         index: u32,
@@ -225,8 +225,9 @@ impl Turn<'_> {
         let failed = |message: String| ModelError::new(ErrorCode::GenerationFailed, message);
         let value = match content {
             StepContent::Structured(value) => value,
-            StepContent::Text(text) => serde_json::from_str(text.trim())
-                .map_err(|_| failed("The model answered in prose where the schema asks for JSON.".to_owned()))?,
+            StepContent::Text(text) => serde_json::from_str(text.trim()).map_err(|_| {
+                failed("The model answered in prose where the schema asks for JSON.".to_owned())
+            })?,
             StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
         };
         schema

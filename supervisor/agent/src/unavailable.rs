@@ -3,7 +3,8 @@
 use crate::{
     error::{ErrorCode, ModelError},
     model::{
-        Availability, BoxFuture, DEFAULT_CONTEXT_SIZE, Model, StepOutcome, StepRequest, StepSink, UnavailableReason,
+        Availability, BoxFuture, DEFAULT_CONTEXT_SIZE, Model, StepOutcome, StepRequest, StepSink,
+        UnavailableReason,
     },
 };
 
@@ -43,5 +44,50 @@ impl Model for UnavailableModel {
 
     fn context_size(&self) -> Option<u32> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GenerationOptions, ToolMode, transcript::TranscriptView};
+
+    struct Silence;
+
+    impl StepSink for Silence {
+        fn text(&mut self, delta: &str) {
+            panic!("said {delta}");
+        }
+
+        fn reset(&mut self, text: &str) {
+            panic!("said {text}");
+        }
+
+        fn partial(&mut self, value: serde_json::Value) {
+            panic!("said {value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_step_fails_with_the_reason() {
+        for (hint, message) in [
+            ("Use a Mac.", "The model is unavailable (device_not_eligible). Use a Mac."),
+            ("", "The model is unavailable (device_not_eligible)."),
+        ] {
+            let model = UnavailableModel::new(UnavailableReason::DeviceNotEligible, hint);
+            assert_eq!(model.availability().unavailable, Some(UnavailableReason::DeviceNotEligible));
+            let request = StepRequest {
+                instructions: None,
+                transcript: TranscriptView::default(),
+                tools: Vec::new(),
+                tool_mode: ToolMode::Disallowed,
+                schema: None,
+                options: GenerationOptions::default(),
+                stream: false,
+                cache_key: 0,
+            };
+            let error = model.step(request, &mut Silence).await.unwrap_err();
+            assert_eq!((error.code, error.message.as_str()), (ErrorCode::ModelUnavailable, message));
+        }
     }
 }

@@ -1,12 +1,59 @@
 //! JSON Schema → the generation-schema dialect that models are constrained to.
-//! (placeholder: being written)
+//!
+//! A game describes values in JSON Schema, which can say far more than a model can be held to. The dialect is the
+//! part that is enforced: closed objects with an order, arrays with counts, ranges, choices of strings, unions,
+//! and references to named types. What the dialect cannot say is told to the model in descriptions and to the
+//! developer in warnings (docs/PROTOCOL.md, "JSON Schema support").
+//!
+//! A conversion has two halves with a small tree between them:
+//!
+//! ```text
+//! JSON Schema ── convert, values, combine, refs ──▶ tree ── emit ──▶ dialect JSON ──▶ validate, reorder
+//!                (keywords: one node's members,              (named types moved
+//!                 describe: notes, names: type names,         into $defs)
+//!                 place: paths, budget: limits)
+//! ```
+//!
+//! The dialect's JSON is read back by the same converter ([`GenerationSchema::from_generation_schema`]), and gives
+//! itself again.
+
+mod budget;
+mod combine;
+mod convert;
+mod describe;
+mod emit;
+mod keywords;
+mod names;
+mod place;
+mod refs;
+mod reorder;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod validate;
+mod values;
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use serde_json::Value;
 
-/// A schema in the dialect.
-#[derive(Debug, Clone)]
+use convert::Source;
+use validate::Check;
+
+/// A schema in the dialect: what a model is constrained to. Clones share everything.
+#[derive(Clone)]
 pub struct GenerationSchema {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
     json: Value,
+    name: String,
+    /// Compiled by the first validation: most schemas are only shown to a model.
+    check: OnceLock<Check>,
 }
 
 /// A converted schema.
@@ -14,7 +61,7 @@ pub struct GenerationSchema {
 pub struct Converted {
     /// The schema.
     pub schema: GenerationSchema,
-    /// What cannot be enforced.
+    /// What is generated differently from what the JSON Schema says, in the order of the document.
     pub warnings: Vec<SchemaWarning>,
 }
 
@@ -27,8 +74,8 @@ pub struct SchemaWarning {
     pub text: String,
 }
 
-impl std::fmt::Display for SchemaWarning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for SchemaWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.text)
     }
 }
@@ -43,33 +90,65 @@ pub struct SchemaError {
     pub message: String,
 }
 
+impl SchemaError {
+    fn new(path: impl fmt::Display, message: impl Into<String>) -> Self {
+        Self { path: path.to_string(), message: message.into() }
+    }
+}
+
 impl GenerationSchema {
     /// Converts a JSON Schema. `root_name` names the root type when the schema has no `title`.
+    ///
+    /// Fails, with the place, for what no value can be generated from: unknown types, references that lead nowhere
+    /// or only to themselves, more than 32 levels, and schemas that expand without measure.
     pub fn from_json_schema(schema: &Value, root_name: &str) -> Result<Converted, SchemaError> {
-        let _ = root_name;
-        Ok(Converted { schema: Self { json: schema.clone() }, warnings: vec![] })
+        convert::convert(schema, root_name, Source::JsonSchema)
     }
 
-    /// Reads a schema that is already in the dialect (a restored tool), honouring its `x-order`.
+    /// Converts the JSON Schema of a tool's arguments, which are always an object.
+    ///
+    /// A root that names no type at all (`{}`) is taken as an object without properties. Any other root that is
+    /// not generated as an object is an error at `#`.
+    pub fn from_tool_parameters(schema: &Value, root_name: &str) -> Result<Converted, SchemaError> {
+        let converted = convert::convert(schema, root_name, Source::ToolParameters)?;
+        if converted.schema.is_object() {
+            Ok(converted)
+        } else {
+            Err(SchemaError::new("#", "tool parameters must be an object"))
+        }
+    }
+
+    /// Reads a schema that is already in the dialect (a restored tool), honouring its `x-order`. A schema that this
+    /// module made comes back unchanged; other JSON Schema is converted without a word about what is lost.
     pub fn from_generation_schema(schema: &Value, root_name: &str) -> Result<Self, SchemaError> {
-        let _ = root_name;
-        Ok(Self { json: schema.clone() })
+        convert::convert(schema, root_name, Source::Dialect).map(|converted| converted.schema)
     }
 
-    /// The schema as JSON.
+    fn new(json: Value, name: String) -> Self {
+        Self { inner: Arc::new(Inner { json, name, check: OnceLock::new() }) }
+    }
+
+    /// The schema as JSON. It has every type it refers to in its own `$defs`.
     pub fn json(&self) -> &Value {
-        &self.json
+        &self.inner.json
     }
 
     /// The name of the root type.
     pub fn name(&self) -> &str {
-        self.json["title"].as_str().unwrap_or("Response")
+        &self.inner.name
+    }
+
+    /// Whether the schema's values are objects (rather than unions or plain values).
+    pub fn is_object(&self) -> bool {
+        self.json().get("properties").is_some()
     }
 
     /// Checks a value against the dialect; the error says in one sentence what does not fit and where.
+    ///
+    /// Only what the dialect enforces counts, never what is merely described to the model. `null` stands for an
+    /// absent optional property, and `3.0` is an integer. The first call compiles the check for all clones.
     pub fn validate(&self, value: &Value) -> Result<(), String> {
-        let _ = value;
-        Ok(())
+        self.inner.check.get_or_init(|| Check::compile(&self.inner.json)).run(value)
     }
 
     /// [`validate`](Self::validate) for an object that is not wrapped in a [`Value`].
@@ -77,8 +156,27 @@ impl GenerationSchema {
         self.validate(&Value::Object(members.clone()))
     }
 
-    /// The value with object members in the schema's order.
+    /// The value with object members in the schema's order, unknown members last. Nothing is added, removed or
+    /// converted, whether the value fits the schema or not; what lies deeper than 64 levels stays as it is.
+    #[must_use]
     pub fn reorder(&self, value: Value) -> Value {
-        value
+        reorder::reorder(&self.inner.json, value)
+    }
+}
+
+impl fmt::Debug for GenerationSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GenerationSchema")
+            .field("name", &self.inner.name)
+            .field("json", &self.inner.json)
+            .finish()
+    }
+}
+
+/// Compares what the schemas say, not their member order or what has been compiled.
+impl PartialEq for GenerationSchema {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+            || (self.inner.name == other.inner.name && self.inner.json == other.inner.json)
     }
 }

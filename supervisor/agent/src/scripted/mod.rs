@@ -12,20 +12,18 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pieces::Pieces;
-pub use script::{Script, ScriptError};
 use script::{Action, ScriptedCall, Step, TEMPLATE_CHUNKS};
+pub use script::{Script, ScriptError};
 
 use crate::{
     error::ModelError,
     json_text,
     model::{
-        Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, Model, ModelToolCall, StepContent, StepOutcome,
-        StepRequest, StepSink, Usage,
+        Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, Model, ModelToolCall, StepContent,
+        StepOutcome, StepRequest, StepSink, Usage,
     },
     partial_json::PartialJson,
 };

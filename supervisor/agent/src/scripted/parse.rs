@@ -139,7 +139,10 @@ fn whole_number(object: &Map<String, Value>, member: &str, minimum: u64, path: &
         .ok_or_else(|| ScriptError::must_be(&join(path, member), "an integer", value))?;
     #[expect(clippy::cast_precision_loss, reason = "minimums are small")]
     if number < minimum as f64 {
-        return Err(ScriptError::new(format!("Parameter '{}' must be at least {minimum}.", join(path, member))));
+        return Err(ScriptError::new(format!(
+            "Parameter '{}' must be at least {minimum}.",
+            join(path, member)
+        )));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "integral, from 0 to 2^53")]
     Ok(Some(number as u64))

@@ -23,7 +23,9 @@ impl EntryId {
     /// The id with this text. One that was made here is kept as compactly as when it was new.
     pub fn from_text(text: &str) -> Self {
         let id = Uuid::try_parse(text).map(Self::Random);
-        id.ok().filter(|id| id.with_text(|canonical| canonical == text)).unwrap_or_else(|| Self::Given(text.into()))
+        id.ok()
+            .filter(|id| id.with_text(|canonical| canonical == text))
+            .unwrap_or_else(|| Self::Given(text.into()))
     }
 
     fn with_text<T>(&self, read: impl FnOnce(&str) -> T) -> T {

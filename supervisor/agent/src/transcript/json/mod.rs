@@ -1,4 +1,4 @@
-//! The saved form of a conversation: FoundationModels' `Codable` form of a transcript (docs/PROTOCOL.md,
+//! The saved form of a conversation: the `Codable` form of Apple's own transcripts (docs/PROTOCOL.md,
 //! `session/transcript`).
 //!
 //! An envelope with a version holds a flat list of entries. The first one may carry the instructions and the tools;
@@ -63,6 +63,9 @@ impl SavedTranscript {
     }
 
     /// The saved form as a value. To write it as text, serialize the transcript itself.
+    ///
+    /// # Panics
+    /// Never: all keys of the form are strings.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).expect("every key of the form is a string")
     }

@@ -17,8 +17,8 @@ use crate::{
     schema::GenerationSchema,
     tool::{RESPOND_DIRECTLY, ToolDefinition, ToolName, arguments_type_name},
     transcript::{
-        Entry, EntryContent, EntryId, Prompt, Response, ResponseFormat, Segment, SegmentContent, ToolCallEntry,
-        ToolOutputEntry, Transcript, joined_text,
+        Entry, EntryContent, EntryId, Prompt, Response, ResponseFormat, Segment, SegmentContent,
+        ToolCallEntry, ToolOutputEntry, Transcript, joined_text,
     },
 };
 
@@ -83,9 +83,14 @@ pub(super) fn saved_transcript(value: &Value) -> Result<SavedTranscript> {
 /// The envelope: the value itself, or its `transcript` member.
 fn envelope(value: &Value) -> Result<&Object> {
     let is_envelope = |value: &&Value| value.get("type").is_some_and(|text| text == ENVELOPE_TYPE);
-    [Some(value), value.get("transcript")].into_iter().flatten().find(is_envelope).and_then(Value::as_object).ok_or_else(
-        || Problem::new(format!("not a transcript: expected an object with \"type\": \"{ENVELOPE_TYPE}\"")),
-    )
+    [Some(value), value.get("transcript")]
+        .into_iter()
+        .flatten()
+        .find(is_envelope)
+        .and_then(Value::as_object)
+        .ok_or_else(|| {
+            Problem::new(format!("not a transcript: expected an object with \"type\": \"{ENVELOPE_TYPE}\""))
+        })
 }
 
 /// The entries so far.
@@ -154,11 +159,10 @@ impl OpenCalls {
     }
 
     fn close(&mut self, id: &str) -> Result<()> {
-        let count = self
-            .counts
-            .get_mut(id)
-            .filter(|count| **count > 0)
-            .ok_or_else(|| Problem::new(format!("no call {} waits for this output", shown(&id.into()))))?;
+        let count =
+            self.counts.get_mut(id).filter(|count| **count > 0).ok_or_else(|| {
+                Problem::new(format!("no call {} waits for this output", shown(&id.into())))
+            })?;
         *count -= 1;
         self.open -= 1;
         if self.open == 0 {
@@ -256,7 +260,9 @@ fn tool_calls(entry: &Object) -> Result<Vec<ToolCallEntry>> {
     }
     let mut calls = Vec::new();
     for (index, call) in required(entry, "toolCalls", array)?.iter().enumerate() {
-        let call = object(call).and_then(tool_call).map_err(|problem| problem.at(format_args!("toolCalls[{index}]")))?;
+        let call = object(call)
+            .and_then(tool_call)
+            .map_err(|problem| problem.at(format_args!("toolCalls[{index}]")))?;
         calls.extend((call.name != RESPOND_DIRECTLY).then_some(call));
     }
     Ok(calls)
@@ -327,7 +333,11 @@ fn optional<'a, T: ?Sized>(
     member(object, key).map(|value| read(value).map_err(|problem| problem.at(key))).transpose()
 }
 
-fn required<'a, T: ?Sized>(object: &'a Object, key: &str, read: fn(&'a Value) -> Result<&'a T>) -> Result<&'a T> {
+fn required<'a, T: ?Sized>(
+    object: &'a Object,
+    key: &str,
+    read: fn(&'a Value) -> Result<&'a T>,
+) -> Result<&'a T> {
     optional(object, key, read)?.ok_or_else(|| missing(key))
 }
 

@@ -8,7 +8,9 @@ use super::{ENVELOPE_TYPE, SavedSetup, SavedTranscript, VERSION};
 use crate::{
     json_text,
     tool::ToolDefinition,
-    transcript::{Entry, EntryContent, EntryId, Prompt, ResponseFormat, Segment, SegmentContent, ToolCallEntry},
+    transcript::{
+        Entry, EntryContent, EntryId, Prompt, ResponseFormat, Segment, SegmentContent, ToolCallEntry,
+    },
 };
 
 /// A part of the form: borrows what it writes.
@@ -123,7 +125,11 @@ fn write_prompt<M: SerializeMap>(entry: &mut M, prompt: &Prompt) -> Result<(), M
     optional(entry, "metadata", prompt.metadata.as_ref())
 }
 
-fn optional<M: SerializeMap, T: Serialize>(map: &mut M, key: &str, value: Option<&T>) -> Result<(), M::Error> {
+fn optional<M: SerializeMap, T: Serialize>(
+    map: &mut M,
+    key: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| map.serialize_entry(key, value))
 }
 

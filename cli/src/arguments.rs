@@ -1,0 +1,103 @@
+//! What can be said on the command line.
+
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedU64ValueParser};
+
+/// Agents and game characters on on-device language models, with real tool calls.
+#[derive(Debug, Parser)]
+#[command(name = "oam", version, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Stdio(StdioArguments),
+}
+
+/// Serve the bridge protocol on standard input and output, one JSON-RPC 2.0 message a line.
+///
+/// A game engine starts this as a child process and drives agent sessions through it: it creates sessions, sends
+/// prompts, hears the answers grow, and executes the tool calls that the model decides on. Standard output carries
+/// protocol messages only; logs go to standard error. The end of input finishes what was asked and exits with 0.
+#[derive(Debug, Args)]
+#[command(after_long_help = STDIO_EXAMPLES)]
+pub(crate) struct StdioArguments {
+    /// How many sessions may exist at once.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub(crate) max_sessions: usize,
+
+    /// Seconds that the client has to answer a tool call, from 0 to 86400; 0 waits for ever. Sessions and tools
+    /// may set their own.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = tool_timeout)]
+    pub(crate) tool_timeout: ToolTimeout,
+
+    /// Refuse scripted models in requests.
+    #[arg(long)]
+    pub(crate) no_scripted_models: bool,
+
+    /// How much to log on standard error.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warning)]
+    pub(crate) log_level: LogLevel,
+}
+
+const STDIO_EXAMPLES: &str = r#"Examples:
+  Check that it runs:
+    echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
+
+  Play a turn without a model; a scripted model answers what its steps say:
+    oam stdio <<'END'
+    {"jsonrpc":"2.0","id":1,"method":"session/create","params":{"session":"gorm","model":{"type":"scripted","steps":[{"text":"Hmph."}]}}}
+    {"jsonrpc":"2.0","id":2,"method":"session/respond","params":{"session":"gorm","prompt":"Hello!","stream":true}}
+    END
+
+Environment:
+  OAM_SCRIPT=FILE   Every session on the model "system" plays its own copy of this script (a JSON array of steps, or
+                    an object with "steps" and "fallback") instead of asking a model.
+
+Exit codes: 0 done, 1 the client did not read or a stream failed, 2 wrong arguments or an unusable OAM_SCRIPT,
+130 interrupted."#;
+
+/// A time limit for tool calls; `None` waits for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolTimeout(pub(crate) Option<Duration>);
+
+fn tool_timeout(text: &str) -> Result<ToolTimeout, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.0..=86_400.0).contains(&seconds) {
+        return Err("must be from 0 to 86400 seconds (0 waits for ever)".to_owned());
+    }
+    Ok(ToolTimeout((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))))
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    Debug,
+    Info,
+    Warning,
+    Error,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_tool_timeout_is_a_number_of_seconds_within_a_day() {
+        assert_eq!(tool_timeout("0"), Ok(ToolTimeout(None)));
+        assert_eq!(tool_timeout("0.3"), Ok(ToolTimeout(Some(Duration::from_millis(300)))));
+        assert_eq!(tool_timeout("86400"), Ok(ToolTimeout(Some(Duration::from_hours(24)))));
+        for bad in ["-1", "86400.5", "1e300", "NaN", "inf", "", "2 min"] {
+            assert!(tool_timeout(bad).is_err(), "{bad}");
+        }
+    }
+}

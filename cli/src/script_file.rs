@@ -1,0 +1,43 @@
+//! `OAM_SCRIPT`: a script that stands in for the system model.
+
+use std::{env, fs, path::PathBuf, sync::Arc};
+
+use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel};
+use oam_bridge::ModelFactory;
+
+const VARIABLE: &str = "OAM_SCRIPT";
+
+/// The script that `OAM_SCRIPT` names, if it is set. The error says which file and what is wrong with it.
+pub(crate) fn from_environment() -> Result<Option<Script>, String> {
+    let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from) else {
+        return Ok(None);
+    };
+    let failed = |reason: String| format!("{VARIABLE}: {}: {reason}", path.display());
+    let text = fs::read(&path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+    let value = serde_json::from_slice(&text).map_err(|error| failed(format!("is not JSON: {error}")))?;
+    Script::from_steps_or_object(&value, "").map(Some).map_err(|error| failed(error.message))
+}
+
+/// A system model that is a script: each use gets its own copy.
+#[derive(Debug)]
+pub(crate) struct ScriptedSystem {
+    script: Script,
+}
+
+impl ScriptedSystem {
+    pub(crate) fn new(script: Script) -> Self {
+        Self { script }
+    }
+}
+
+impl ModelFactory for ScriptedSystem {
+    fn system(&self) -> Arc<dyn Model> {
+        let availability = Availability {
+            unavailable: None,
+            context_size: DEFAULT_CONTEXT_SIZE,
+            variant: Some(format!("scripted ({VARIABLE})")),
+            supported_languages: Vec::new(),
+        };
+        Arc::new(ScriptedModel::with_availability(self.script.clone(), availability))
+    }
+}

@@ -1,0 +1,343 @@
+//! The bridge: takes messages in, in order, and has them handled.
+//!
+//! [`Bridge::receive`] is the whole way in. It reads the envelope, gives a client's reply to the turn that waits for
+//! it, and runs the handler of a request or notification under the one dispatch lock, so handlers run one at a time
+//! in arrival order. What takes long goes on as a task and answers through its responder. The whole way out is the
+//! outbox; it is never waited for here.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use oam_agent::{ErrorCode, Model};
+use serde_json::Value;
+use tokio::{runtime::Handle, sync::oneshot};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    client_calls::ClientCalls,
+    config::BridgeConfig,
+    message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
+    methods,
+    outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
+    params::Params,
+    registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
+    responder::{Recipient, Responder, Unanswered},
+    transport::Connection,
+};
+
+/// How long `shutdown` waits for cancelled work to answer.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+
+/// A bridge between one client and its agents. Cloning refers to the same bridge.
+///
+/// Made within a tokio runtime, it runs its turns there; its methods may be called from any thread.
+#[derive(Clone)]
+pub struct Bridge {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: BridgeConfig,
+    method_sets: Vec<Arc<dyn MethodSet>>,
+    registry: MethodRegistry,
+    /// Held while a message is handled.
+    phase: Mutex<Phase>,
+    outbox: Outbox,
+    client_calls: ClientCalls,
+    unanswered: Arc<Unanswered>,
+    tasks: TaskTracker,
+    /// Cancels work that belongs to no queue.
+    stop: CancellationToken,
+    /// Cancelled when `shutdown` has been answered.
+    is_shut_down: CancellationToken,
+    runtime: Handle,
+    last_local_id: AtomicU64,
+}
+
+enum Phase {
+    Running,
+    /// Requests that arrive now are answered after `shutdown` is.
+    ShuttingDown {
+        waiting: Vec<Responder>,
+    },
+    ShutDown,
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bridge").field("config", &self.inner.config).finish_non_exhaustive()
+    }
+}
+
+impl Bridge {
+    /// A bridge that hands every outgoing message to `send`, one at a time, in order, without a newline. `send` runs
+    /// on a task of the current runtime, and should not block for long.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn new(config: BridgeConfig, mut send: impl FnMut(&str) + Send + 'static) -> Self {
+        let (bridge, mut outgoing) = Self::connect(config);
+        bridge.inner.runtime.spawn(async move {
+            while let Some(batch) = outgoing.next_batch().await {
+                for line in batch.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                    send(std::str::from_utf8(line).expect("outgoing messages are JSON text"));
+                }
+            }
+        });
+        bridge
+    }
+
+    /// A bridge for a transport: outgoing messages are taken from the returned end of its outbox.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn connect(config: BridgeConfig) -> (Self, OutboxConsumer) {
+        let limits = OutboxLimits { overflow_above: config.max_unread_output, ..OutboxLimits::default() };
+        let (outbox, consumer) = outbox(limits);
+        let mut method_sets = methods::built_in();
+        method_sets.extend(config.method_sets.iter().cloned());
+        let mut registry = MethodRegistry::default();
+        for set in &method_sets {
+            Arc::clone(set).register(&mut registry);
+        }
+        let inner = Inner {
+            config,
+            method_sets,
+            registry,
+            phase: Mutex::new(Phase::Running),
+            outbox,
+            client_calls: ClientCalls::default(),
+            unanswered: Arc::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+            is_shut_down: CancellationToken::new(),
+            runtime: Handle::current(),
+            last_local_id: AtomicU64::new(0),
+        };
+        (Self { inner: Arc::new(inner) }, consumer)
+    }
+
+    /// Takes in one message from the client: a line without its newline. Returns when the message has been handled
+    /// as far as the next one must wait for it. Must not be called by a handler.
+    pub fn receive(&self, line: &[u8]) {
+        match parse_line(line) {
+            Ok(None) => {}
+            Ok(Some(Incoming::Request { id, method, params })) => {
+                let outbox = self.inner.outbox.clone();
+                let to = Recipient::Client { id: id.clone(), outbox };
+                self.handle(Some(id), &method, params, to);
+            }
+            Ok(Some(Incoming::Notification { method, params })) => {
+                self.handle(None, &method, params, Recipient::Nobody { method: method.clone() });
+            }
+            Ok(Some(Incoming::Reply { id, reply })) => self.take_reply(&id, reply),
+            Err(Rejected { id, error }) => {
+                self.inner.outbox.push(Outgoing::Error { id: id.as_ref(), error: &error });
+            }
+        }
+    }
+
+    /// Calls a method from within this process, as if it had arrived now. Events and client calls of the work name
+    /// `id`, or a private `local-<n>`. Dropping the future does not cancel the work. Must not be called by a
+    /// handler.
+    pub async fn call(
+        &self,
+        method: &str,
+        params: Value,
+        id: Option<RequestId>,
+    ) -> Result<Value, BridgeError> {
+        let id = id.unwrap_or_else(|| {
+            let number = self.inner.last_local_id.fetch_add(1, Ordering::Relaxed) + 1;
+            RequestId::from(format!("local-{number}").as_str())
+        });
+        let (caller, answer) = oneshot::channel();
+        self.handle(Some(id), method, Some(params), Recipient::Caller(caller));
+        let payload = answer.await.unwrap_or_else(|_| Err(BridgeError::shut_down()))?;
+        Ok(payload.to_value())
+    }
+
+    /// The configuration the bridge was made with.
+    pub fn config(&self) -> &BridgeConfig {
+        &self.inner.config
+    }
+
+    /// The model behind `"model": "system"`.
+    pub fn system_model(&self) -> Arc<dyn Model> {
+        self.inner.config.models.system()
+    }
+
+    /// The types of models that requests may name.
+    pub fn model_types(&self) -> Vec<String> {
+        let scripted = self.inner.config.allow_scripted_models.then(|| "scripted".to_owned());
+        let custom = self.inner.config.models.custom_types();
+        std::iter::once("system".to_owned()).chain(scripted).chain(custom).collect()
+    }
+
+    /// The names of all methods, sorted.
+    pub fn method_names(&self) -> Vec<&str> {
+        self.inner.registry.names()
+    }
+
+    /// The names of all notifications the bridge may send.
+    pub fn notification_names(&self) -> Vec<&'static str> {
+        self.inner.method_sets.iter().flat_map(|set| set.notifications()).collect()
+    }
+
+    /// Resolves when every request so far has been answered.
+    pub async fn idle(&self) {
+        self.inner.unanswered.at_most(0).await;
+    }
+
+    /// Does what the `shutdown` method does; returns when it is done.
+    pub async fn shut_down(&self) {
+        // It fails only when somebody else has shut the bridge down, and then this waits with them.
+        let _ = self.call("shutdown", Value::Null, None).await;
+        self.inner.is_shut_down.cancelled().await;
+    }
+
+    /// Resolves when `shutdown` has been answered.
+    pub async fn wait_until_shut_down(&self) {
+        self.inner.is_shut_down.cancelled().await;
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.inner.outbox
+    }
+
+    pub(crate) fn client_calls(&self) -> &ClientCalls {
+        &self.inner.client_calls
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.inner.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_reply(&self, id: &RequestId, reply: ClientReply) {
+        let is_taken = id.as_text().is_some_and(|id| self.inner.client_calls.answer(id, reply));
+        if !is_taken {
+            tracing::warn!(%id, "ignored an answer to a call that is not open");
+        }
+    }
+
+    fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) {
+        let responder = Responder::new(to, &self.inner.unanswered);
+        let mut phase = self.phase();
+        match &mut *phase {
+            Phase::Running => {}
+            Phase::ShuttingDown { waiting } => {
+                waiting.push(responder);
+                return;
+            }
+            Phase::ShutDown => {
+                responder.answer(Err(BridgeError::shut_down()));
+                return;
+            }
+        }
+        match self.invoke(id, method, params) {
+            Ok(Reply(ReplyKind::Now(payload))) => responder.answer(Ok(payload)),
+            Ok(Reply(ReplyKind::Later(work))) => self.spawn(work, responder),
+            Ok(Reply(ReplyKind::Queued { queue, work, describe })) => {
+                let limit = self.inner.config.max_pending_operations;
+                let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
+                if let Err(responder) = pushed {
+                    let message =
+                        format!("{describe} has {limit} unfinished operations; wait for some to end.");
+                    responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
+                }
+            }
+            Ok(Reply(ReplyKind::Shutdown)) => {
+                *phase = Phase::ShuttingDown { waiting: Vec::new() };
+                let bridge = self.clone();
+                self.inner.runtime.spawn(async move { bridge.finish_shutdown(responder).await });
+            }
+            Err(error) => responder.answer(Err(error)),
+        }
+    }
+
+    fn invoke(
+        &self,
+        id: Option<RequestId>,
+        method: &str,
+        params: Option<Value>,
+    ) -> Result<Reply, BridgeError> {
+        let Some(handler) = self.inner.registry.get(method) else {
+            return Err(BridgeError::method_not_found(method));
+        };
+        let params = Params::new(params)?;
+        let request = Request { bridge: self.clone(), id, params };
+        catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| {
+            Err(BridgeError::internal_error(format!("'{method}' failed unexpectedly; please report this.")))
+        })
+    }
+
+    fn spawn(&self, work: oam_agent::BoxFuture<'static, Result<Payload, BridgeError>>, responder: Responder) {
+        let stop = self.inner.stop.clone();
+        let task = async move {
+            let result = tokio::select! {
+                biased;
+                result = work => result,
+                () = stop.cancelled() => Err(BridgeError::cancelled("The request was cancelled.")),
+            };
+            responder.answer(result);
+        };
+        self.inner.tasks.spawn_on(task, &self.inner.runtime);
+    }
+
+    /// Cancels all work, waits for its answers, then answers `shutdown` and whatever arrived meanwhile.
+    async fn finish_shutdown(&self, responder: Responder) {
+        let inner = &*self.inner;
+        let stopping = async {
+            for set in &inner.method_sets {
+                set.shut_down().await;
+            }
+            inner.stop.cancel();
+            inner.tasks.close();
+            inner.tasks.wait().await;
+        };
+        if tokio::time::timeout(SHUTDOWN_LIMIT, stopping).await.is_err() {
+            inner.stop.cancel();
+            tracing::warn!("shut down although some work has not answered its cancellation yet");
+        }
+        let mut phase = self.phase();
+        responder.answer(Ok(Payload::empty_object()));
+        let before = std::mem::replace(&mut *phase, Phase::ShutDown);
+        if let Phase::ShuttingDown { waiting } = before {
+            for responder in waiting {
+                responder.answer(Err(BridgeError::shut_down()));
+            }
+        }
+        drop(phase);
+        inner.is_shut_down.cancel();
+        if let Some(on_shutdown) = &inner.config.on_shutdown {
+            on_shutdown();
+        }
+    }
+}
+
+impl Connection for Bridge {
+    fn receive(&self, line: &[u8]) {
+        self.receive(line);
+    }
+
+    fn oversized_line(&self, limit: usize) {
+        self.inner.outbox.push(Outgoing::Error { id: None, error: &BridgeError::line_too_long(limit) });
+    }
+
+    async fn idle(&self) {
+        self.idle().await;
+    }
+
+    async fn shut_down(&self) {
+        self.shut_down().await;
+    }
+
+    async fn ended(&self) {
+        self.wait_until_shut_down().await;
+    }
+}

@@ -1,0 +1,391 @@
+//! Telling what a line is: a request, a notification, or the reply to a request of ours (docs/PROTOCOL.md, Framing).
+//!
+//! A line is read in one pass. Only `params` and what a reply carries become JSON values; unknown members are checked
+//! as strictly as everything else and dropped.
+
+use std::{fmt, marker::PhantomData, sync::Arc};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::Value;
+
+use super::{error::BridgeError, id::RequestId, strict_json};
+
+/// A message from the client.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Incoming {
+    /// Wants an answer.
+    Request {
+        /// Comes back with the answer.
+        id: RequestId,
+        /// Not empty.
+        method: String,
+        /// `None` when absent or `null`.
+        params: Option<Value>,
+    },
+    /// Wants none.
+    Notification {
+        /// Not empty.
+        method: String,
+        /// `None` when absent or `null`.
+        params: Option<Value>,
+    },
+    /// Answers a request of ours.
+    Reply {
+        /// The id of that request.
+        id: RequestId,
+        /// What the client says.
+        reply: ClientReply,
+    },
+}
+
+/// What a client says to a request of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClientReply {
+    /// The `result` member.
+    Result(Value),
+    /// An `error` member was there, whatever its value.
+    Error {
+        /// Its `message`, if that is text.
+        message: Option<String>,
+    },
+}
+
+/// A line that is no message: the error to answer with, and the id to put on the answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rejected {
+    /// `None` is written as `null`.
+    pub id: Option<RequestId>,
+    /// Why.
+    pub error: BridgeError,
+}
+
+/// Reads one line, with or without its end. `Ok(None)` is a blank line.
+pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
+    match strict_json::read(line) {
+        Ok(None) => Ok(None),
+        Ok(Some(Document::Message(envelope))) => envelope.classify().map(Some),
+        Ok(Some(Document::Array)) => {
+            Err(rejected(None, "Batch requests are not supported; send one message per line."))
+        }
+        Ok(Some(Document::Scalar)) => Err(rejected(None, "A JSON-RPC message must be an object.")),
+        Err(message) => Err(Rejected { id: None, error: BridgeError::parse_error(message) }),
+    }
+}
+
+fn rejected(id: Option<RequestId>, message: &str) -> Rejected {
+    Rejected { id, error: BridgeError::invalid_message(message) }
+}
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one lives on the stack for one call; a box would cost each message"
+)]
+enum Document {
+    Message(Envelope),
+    Array,
+    Scalar,
+}
+
+/// The members of a message that mean something, as they were found.
+#[derive(Default)]
+struct Envelope {
+    version: Version,
+    id: IdMember,
+    method: MethodMember,
+    params: Option<Value>,
+    result: Option<Value>,
+    error: Option<Value>,
+}
+
+impl Envelope {
+    fn classify(self) -> Result<Incoming, Rejected> {
+        let (id, id_problem) = match self.id {
+            IdMember::Absent => (None, None),
+            IdMember::Usable(id) => (Some(id), None),
+            IdMember::Inexact => (
+                None,
+                Some(
+                    "A numeric 'id' must be an integer of at most 2^53-1 in magnitude; use a string id instead.",
+                ),
+            ),
+            IdMember::WrongType => (None, Some("'id' must be a string or a number.")),
+        };
+        if !matches!(self.version, Version::Supported) {
+            return Err(rejected(id, "'jsonrpc' must be \"2.0\"."));
+        }
+        if let Some(problem) = id_problem {
+            return Err(rejected(None, problem));
+        }
+        let params = self.params.filter(|params| !params.is_null());
+        match (self.method, id) {
+            (MethodMember::Unusable, id) => Err(rejected(id, "'method' must be a non-empty string.")),
+            (MethodMember::Name(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
+            (MethodMember::Name(method), None) => Ok(Incoming::Notification { method, params }),
+            (MethodMember::Absent, id) => match (id, self.error, self.result) {
+                (Some(id), Some(error), _) => {
+                    let message = error.get("message").and_then(Value::as_str).map(str::to_owned);
+                    Ok(Incoming::Reply { id, reply: ClientReply::Error { message } })
+                }
+                (Some(id), None, Some(result)) => {
+                    Ok(Incoming::Reply { id, reply: ClientReply::Result(result) })
+                }
+                (id, ..) => {
+                    Err(rejected(id, "A message needs a 'method', or an 'id' with a 'result' or an 'error'."))
+                }
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct DocumentVisitor;
+
+        impl<'de> Visitor<'de> for DocumentVisitor {
+            type Value = Document;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Document, A::Error> {
+                let mut envelope = Envelope::default();
+                // An assignment replaces what an earlier member of the same name said: the last one wins.
+                while let Some(name) = members.next_key()? {
+                    match name {
+                        MemberName::Version => envelope.version = members.next_value::<Member<_>>()?.0,
+                        MemberName::Id => envelope.id = members.next_value::<Member<_>>()?.0,
+                        MemberName::Method => envelope.method = members.next_value::<Member<_>>()?.0,
+                        MemberName::Params => envelope.params = Some(members.next_value()?),
+                        MemberName::Result => envelope.result = Some(members.next_value()?),
+                        MemberName::Error => envelope.error = Some(members.next_value()?),
+                        MemberName::Other => {
+                            members.next_value::<Member<Skipped>>()?;
+                        }
+                    }
+                }
+                Ok(Document::Message(envelope))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Document, A::Error> {
+                while elements.next_element::<Member<Skipped>>()?.is_some() {}
+                Ok(Document::Array)
+            }
+
+            fn visit_str<E: Error>(self, _: &str) -> Result<Document, E> {
+                Ok(Document::Scalar)
+            }
+
+            fn visit_f64<E: Error>(self, _: f64) -> Result<Document, E> {
+                Ok(Document::Scalar)
+            }
+
+            fn visit_i64<E: Error>(self, _: i64) -> Result<Document, E> {
+                Ok(Document::Scalar)
+            }
+
+            fn visit_u64<E: Error>(self, _: u64) -> Result<Document, E> {
+                Ok(Document::Scalar)
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Document, E> {
+                Ok(Document::Scalar)
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Document, E> {
+                Ok(Document::Scalar)
+            }
+        }
+
+        deserializer.deserialize_any(DocumentVisitor)
+    }
+}
+
+enum MemberName {
+    Version,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    Other,
+}
+
+impl<'de> Deserialize<'de> for MemberName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl Visitor<'_> for NameVisitor {
+            type Value = MemberName;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a member's name")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<MemberName, E> {
+                Ok(match name {
+                    "jsonrpc" => MemberName::Version,
+                    "id" => MemberName::Id,
+                    "method" => MemberName::Method,
+                    "params" => MemberName::Params,
+                    "result" => MemberName::Result,
+                    "error" => MemberName::Error,
+                    _ => MemberName::Other,
+                })
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+/// What a member's value means when only text and numbers can mean something.
+trait Meaning: Sized {
+    fn of_text(text: &str) -> Self;
+    fn of_number(value: f64) -> Self;
+    fn of_anything_else() -> Self;
+}
+
+/// A member's value read for its meaning. Nothing of it is kept that has none, and all of it is checked.
+struct Member<T>(T);
+
+impl<'de, T: Meaning> Deserialize<'de> for Member<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MemberVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Meaning> Visitor<'de> for MemberVisitor<T> {
+            type Value = Member<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Member<T>, E> {
+                Ok(Member(T::of_text(text)))
+            }
+
+            fn visit_f64<E: Error>(self, value: f64) -> Result<Member<T>, E> {
+                Ok(Member(T::of_number(value)))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "numbers of the protocol are doubles")]
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Member<T>, E> {
+                Ok(Member(T::of_number(value as f64)))
+            }
+
+            #[expect(clippy::cast_precision_loss, reason = "numbers of the protocol are doubles")]
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Member<T>, E> {
+                Ok(Member(T::of_number(value as f64)))
+            }
+
+            fn visit_bool<E: Error>(self, _: bool) -> Result<Member<T>, E> {
+                Ok(Member(T::of_anything_else()))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Member<T>, E> {
+                Ok(Member(T::of_anything_else()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Member<T>, A::Error> {
+                while members.next_entry::<Member<Skipped>, Member<Skipped>>()?.is_some() {}
+                Ok(Member(T::of_anything_else()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Member<T>, A::Error> {
+                while elements.next_element::<Member<Skipped>>()?.is_some() {}
+                Ok(Member(T::of_anything_else()))
+            }
+        }
+
+        deserializer.deserialize_any(MemberVisitor(PhantomData))
+    }
+}
+
+struct Skipped;
+
+impl Meaning for Skipped {
+    fn of_text(_: &str) -> Self {
+        Self
+    }
+
+    fn of_number(_: f64) -> Self {
+        Self
+    }
+
+    fn of_anything_else() -> Self {
+        Self
+    }
+}
+
+#[derive(Default)]
+enum Version {
+    Supported,
+    #[default]
+    Unsupported,
+}
+
+impl Meaning for Version {
+    fn of_text(text: &str) -> Self {
+        if text == "2.0" { Self::Supported } else { Self::Unsupported }
+    }
+
+    fn of_number(_: f64) -> Self {
+        Self::Unsupported
+    }
+
+    fn of_anything_else() -> Self {
+        Self::Unsupported
+    }
+}
+
+#[derive(Default)]
+enum IdMember {
+    #[default]
+    Absent,
+    Usable(RequestId),
+    Inexact,
+    WrongType,
+}
+
+impl Meaning for IdMember {
+    fn of_text(text: &str) -> Self {
+        Self::Usable(RequestId::Text(Arc::from(text)))
+    }
+
+    fn of_number(value: f64) -> Self {
+        RequestId::number(value).map_or(Self::Inexact, Self::Usable)
+    }
+
+    fn of_anything_else() -> Self {
+        Self::WrongType
+    }
+}
+
+#[derive(Default)]
+enum MethodMember {
+    #[default]
+    Absent,
+    Name(String),
+    Unusable,
+}
+
+impl Meaning for MethodMember {
+    fn of_text(text: &str) -> Self {
+        if text.is_empty() { Self::Unusable } else { Self::Name(text.to_owned()) }
+    }
+
+    fn of_number(_: f64) -> Self {
+        Self::Unusable
+    }
+
+    fn of_anything_else() -> Self {
+        Self::Unusable
+    }
+}
+
+#[cfg(test)]
+#[path = "envelope_tests.rs"]
+mod tests;

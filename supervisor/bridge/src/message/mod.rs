@@ -1,0 +1,16 @@
+//! The messages of the protocol: how a line becomes one, and how one becomes a line.
+//!
+//! [`parse_line`] reads what a client sends. [`Outgoing`] is what it gets back, with [`Payload`] for results and
+//! parameters and [`BridgeError`] for everything that fails. Both directions share [`RequestId`].
+
+mod envelope;
+mod error;
+mod id;
+mod outgoing;
+mod strict_json;
+
+pub use envelope::{ClientReply, Incoming, Rejected, parse_line};
+pub use error::BridgeError;
+pub use id::{MAX_EXACT_INTEGER, NumericId, RequestId};
+pub use outgoing::{EventContext, Members, Outgoing, Payload};
+pub(crate) use strict_json::is_finite;

@@ -1,0 +1,18 @@
+//! The built-in methods, one file for each part of the protocol (docs/PROTOCOL.md).
+
+mod core;
+mod schema;
+mod session;
+
+use std::sync::Arc;
+
+use crate::registry::MethodSet;
+
+/// The method sets that every bridge has.
+pub(crate) fn built_in() -> Vec<Arc<dyn MethodSet>> {
+    vec![
+        Arc::new(core::CoreMethods),
+        Arc::new(session::SessionMethods::default()),
+        Arc::new(schema::SchemaMethods),
+    ]
+}

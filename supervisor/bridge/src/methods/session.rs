@@ -1,0 +1,327 @@
+//! `session/*`: agents with their own conversations.
+
+use std::sync::Arc;
+
+use oam_agent::{
+    Agent, AgentError, AgentSetup, BoxFuture, Compaction, StepInfo, ToolChoice, ToolRecord, TurnOptions,
+    TurnResponse, Usage, check_tool_names, transcript::json::SavedTranscript,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    coding::{self, SessionOptions},
+    message::{BridgeError, EventContext, Members, Payload},
+    registry::{MethodRegistry, MethodSet, Reply, Request},
+    session::{Session, SessionId, Sessions},
+    timestamp,
+    turn_host::ClientTurn,
+};
+
+const EVENTS: &str = "session/event";
+
+const CREATE_MEMBERS: &[&str] = &["session", "instructions", "tools", "options", "history", "model"];
+const RESPOND_MEMBERS: &[&str] =
+    &["session", "prompt", "schema", "stream", "toolChoice", "maxToolRounds", "maxToolCalls", "enabledTools"];
+
+#[derive(Default)]
+pub(super) struct SessionMethods {
+    sessions: Arc<Sessions>,
+}
+
+impl MethodSet for SessionMethods {
+    fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
+        type Method = fn(&Sessions, Request) -> Result<Reply, BridgeError>;
+        let methods: [(&str, Method); 11] = [
+            ("session/create", create),
+            ("session/respond", respond),
+            ("session/cancel", cancel),
+            ("session/reset", reset),
+            ("session/delete", delete),
+            ("session/list", list),
+            ("session/transcript", transcript),
+            ("session/setInstructions", set_instructions),
+            ("session/setContextNote", set_context_note),
+            ("session/setTools", set_tools),
+            ("session/compact", compact),
+        ];
+        for (name, method) in methods {
+            let sessions = Arc::clone(&self.sessions);
+            registry.register(name, move |request| method(&sessions, request));
+        }
+    }
+
+    fn notifications(&self) -> Vec<&'static str> {
+        vec![EVENTS, "tool/cancel"]
+    }
+
+    fn shut_down(&self) -> BoxFuture<'static, ()> {
+        for session in self.sessions.remove_all() {
+            session.queue.cancel_all();
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// `{"session"}`: the answer of methods that only do something.
+#[derive(Serialize)]
+struct Done<'a> {
+    session: &'a SessionId,
+}
+
+#[derive(Serialize)]
+struct WithWarnings<'a> {
+    session: &'a SessionId,
+    warnings: Vec<String>,
+}
+
+impl Sessions {
+    /// The session that a request names.
+    fn named(&self, request: &Request) -> Result<Arc<Session>, BridgeError> {
+        self.get(request.params.string("session")?)
+    }
+}
+
+fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    let Request { bridge, params, .. } = &request;
+    let config = bridge.config();
+    let mut warnings = params.unknown_members(CREATE_MEMBERS);
+    let id = sessions.new_id(params.optional_client_id("session")?)?;
+    let options = SessionOptions::read(params, config.tool_timeout, &mut warnings)?;
+    let history = coding::history(params, "history")?;
+    let instructions = params.optional_string("instructions")?.map(Arc::from);
+    let tool_set = coding::optional_tools(params, "tools", options.tool_timeout)?;
+
+    let SavedTranscript { setup, transcript } = history.unwrap_or_default();
+    let mut tools = tool_set.tools;
+    warnings.extend(tool_set.warnings);
+    let mut setup_instructions = instructions;
+    if let Some(saved) = setup {
+        if !params.has("instructions") {
+            setup_instructions = saved.instructions;
+        }
+        if !params.has("tools") {
+            tools = coding::restored_tools(saved.tools, options.tool_timeout, &mut warnings);
+        }
+    }
+    if let ToolChoice::Tool(name) = &options.agent.policy.choice
+        && !tools.iter().any(|tool| tool.name().as_str() == name)
+    {
+        return Err(BridgeError::invalid_params(format!(
+            "'options.toolChoice' names tool '{name}', which is not in 'tools'."
+        )));
+    }
+    warnings.extend(coding::tool_count_warning(tools.len()));
+    let choice = coding::model(bridge, params, "model")?;
+    warnings.extend(choice.availability_warning());
+    let setup =
+        AgentSetup { instructions: setup_instructions, tools, history: transcript, options: options.agent };
+    let session = Session {
+        id: id.clone(),
+        agent: Agent::new(choice.model, setup)?,
+        queue: Arc::default(),
+        model: choice.kind,
+        tool_timeout: options.tool_timeout,
+        created_at: std::time::SystemTime::now(),
+    };
+    sessions.insert(session, config.max_sessions)?;
+    Reply::now(&WithWarnings { session: &id, warnings })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RespondResult<'a> {
+    session: &'a SessionId,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured: Option<&'a Value>,
+    tool_calls: &'a [Arc<ToolRecord>],
+    usage: Usage,
+    steps: &'a [Arc<StepInfo>],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    let session = sessions.named(&request)?;
+    let Request { bridge, id, params } = request;
+    let prompt = params.string("prompt")?.to_owned();
+    let stream = params.optional_bool("stream")?.unwrap_or(false);
+    let policy = coding::policy(&params, &session.agent.options().policy)?;
+    let mut warnings = params.unknown_members(RESPOND_MEMBERS);
+    let schema = coding::optional_schema(&params, "schema", "Response")?;
+    let schema = schema.map(|converted| {
+        warnings.extend(converted.warnings);
+        Arc::new(converted.schema)
+    });
+    let queue = Arc::clone(&session.queue);
+    Reply::queued(&queue, describe(&session), move |operation| async move {
+        let members = Members::new().with("session", &session.id).with("requestId", &id);
+        let turn = ClientTurn {
+            bridge: &bridge,
+            context: Arc::new(EventContext::new(EVENTS, members)),
+            stream,
+            operation: Some(operation),
+        };
+        let options = TurnOptions { policy, schema, stream };
+        let TurnResponse { text, structured, tool_calls, usage, steps } = turn
+            .run(&session.agent, &prompt, options)
+            .await
+            .map_err(|error| turn_error(error, &session.id))?;
+        Ok(Payload::of(&RespondResult {
+            session: &session.id,
+            text: &text,
+            structured: structured.as_ref(),
+            tool_calls: &tool_calls,
+            usage,
+            steps: &steps,
+            warnings,
+        }))
+    })
+}
+
+fn turn_error(error: AgentError, session: &SessionId) -> BridgeError {
+    match error {
+        AgentError::UnknownToolChoice { tool } => BridgeError::invalid_params(format!(
+            "'toolChoice' names tool '{tool}', which session '{session}' does not have."
+        )),
+        other => other.into(),
+    }
+}
+
+fn cancel(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Cancelled<'a> {
+        session: &'a SessionId,
+        cancelled: usize,
+    }
+    let session = sessions.named(&request)?;
+    Reply::now(&Cancelled { session: &session.id, cancelled: session.queue.cancel_all() })
+}
+
+fn delete(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Deleted<'a> {
+        session: &'a SessionId,
+        deleted: bool,
+    }
+    let session = sessions.remove(request.params.string("session")?)?;
+    session.queue.cancel_all();
+    Reply::now(&Deleted { session: &session.id, deleted: true })
+}
+
+fn list(sessions: &Sessions, _: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Listed {
+        sessions: Vec<ListedSession>,
+    }
+    let sessions = sessions.all().iter().map(|session| ListedSession::of(session)).collect();
+    Reply::now(&Listed { sessions })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedSession {
+    session: SessionId,
+    model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<Arc<str>>,
+    tools: Vec<String>,
+    busy: bool,
+    pending_operations: usize,
+    entries: usize,
+    created_at: String,
+}
+
+impl ListedSession {
+    fn of(session: &Session) -> Self {
+        let pending_operations = session.queue.pending();
+        Self {
+            session: session.id.clone(),
+            model: session.model.clone(),
+            instructions: session.agent.instructions(),
+            tools: session.agent.tools().iter().map(|tool| tool.name().to_string()).collect(),
+            busy: pending_operations > 0,
+            pending_operations,
+            entries: session.agent.entry_count(),
+            created_at: timestamp::iso8601(session.created_at),
+        }
+    }
+}
+
+fn transcript(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Saved<'a> {
+        session: &'a SessionId,
+        transcript: SavedTranscript,
+    }
+    let session = sessions.named(&request)?;
+    Reply::now(&Saved { session: &session.id, transcript: session.agent.saved_transcript() })
+}
+
+fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    let session = sessions.named(&request)?;
+    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+        operation.commit()?;
+        session.agent.reset().await;
+        Ok(Payload::of(&Done { session: &session.id }))
+    })
+}
+
+fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    let session = sessions.named(&request)?;
+    let instructions = request.params.optional_string("instructions")?.map(Arc::from);
+    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+        operation.commit()?;
+        session.agent.set_instructions(instructions);
+        Ok(Payload::of(&Done { session: &session.id }))
+    })
+}
+
+fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    let session = sessions.named(&request)?;
+    let note = request.params.optional_string("note")?.map(Arc::from);
+    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+        operation.commit()?;
+        session.agent.set_context_note(note);
+        Ok(Payload::of(&Done { session: &session.id }))
+    })
+}
+
+fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    let session = sessions.named(&request)?;
+    let set = coding::required_tools(&request.params, "tools", session.tool_timeout)?;
+    check_tool_names(&set.tools)?;
+    let mut warnings = set.warnings;
+    warnings.extend(coding::tool_count_warning(set.tools.len()));
+    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+        operation.commit()?;
+        session.agent.set_tools(set.tools)?;
+        Ok(Payload::of(&WithWarnings { session: &session.id, warnings }))
+    })
+}
+
+fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Compacted<'a> {
+        session: &'a SessionId,
+        summary: Option<&'a str>,
+    }
+    let session = sessions.named(&request)?;
+    let defaults = Compaction::default();
+    let keep_recent_turns = request.params.optional_integer("keepRecentTurns", 0)?;
+    let compaction = Compaction {
+        keep_recent_turns: keep_recent_turns
+            .map_or(defaults.keep_recent_turns, |turns| usize::try_from(turns).unwrap_or(usize::MAX)),
+        summary_instructions: request.params.optional_string("summaryInstructions")?.map(str::to_owned),
+    };
+    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+        let summary = session.agent.compact(&compaction, || operation.commit().is_ok()).await?;
+        Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
+    })
+}
+
+/// The session in words, for errors.
+fn describe(session: &Session) -> String {
+    format!("session '{}'", session.id)
+}

@@ -1,0 +1,282 @@
+//! The one way out: messages leave in the order in which they were pushed.
+//!
+//! Producers serialise into one shared buffer, and the consumer takes whatever has gathered there as one batch, so
+//! that a burst of messages costs one write. Pushing never waits. What a client that stops reading can cost is
+//! bounded in two steps:
+//!
+//! * Text events are normally written one by one. Past the high-water mark they are merged, one pending event for each
+//!   turn, which grows no faster than the answer itself. Any other message is written behind the merged events that
+//!   were pending, so events still come before the response they belong to.
+//! * Past the hard limit the outbox overflows: everything unwritten is dropped, and the connection has to end.
+
+use std::{
+    future::poll_fn,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use oam_agent::{TextEvent, json_text};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::message::{EventContext, Outgoing};
+
+/// How much may wait to be written, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutboxLimits {
+    /// From here on text events are merged.
+    pub merge_text_above: usize,
+    /// Beyond this the outbox overflows. A single message may be larger while nothing else waits.
+    pub overflow_above: usize,
+}
+
+impl Default for OutboxLimits {
+    fn default() -> Self {
+        Self { merge_text_above: 256 << 10, overflow_above: 64 << 20 }
+    }
+}
+
+/// Where messages are pushed. Clones push into the same outbox.
+#[derive(Debug, Clone)]
+pub struct Outbox {
+    shared: Arc<Shared>,
+}
+
+/// Where batches of messages are taken. Dropping it closes the outbox.
+#[derive(Debug)]
+pub struct OutboxConsumer {
+    shared: Arc<Shared>,
+    spare: Vec<u8>,
+}
+
+/// A new outbox.
+pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxConsumer) {
+    let shared = Arc::new(Shared { limits, state: Mutex::default(), overflowed: CancellationToken::new() });
+    (Outbox { shared: Arc::clone(&shared) }, OutboxConsumer { shared, spare: Vec::new() })
+}
+
+#[derive(Debug)]
+struct Shared {
+    limits: OutboxLimits,
+    state: Mutex<State>,
+    overflowed: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Messages, each with its line end.
+    pending: Vec<u8>,
+    /// Merged text events that stand behind `pending`, one for each turn.
+    merged: Vec<MergedText>,
+    merged_bytes: usize,
+    /// The size of the batch that the consumer is writing.
+    taken: usize,
+    is_closed: bool,
+    consumer: Option<Waker>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Outbox {
+    /// Puts a message in. After the end of the outbox it is dropped.
+    pub fn push(&self, message: Outgoing<'_>) {
+        self.append(|state, _| {
+            state.write_merged();
+            message.write(&mut state.pending);
+            state.pending.push(b'\n');
+        });
+    }
+
+    /// Puts new text of a turn in. Events that share a context (the same `Arc`) belong to one turn and may be merged.
+    pub fn push_text(&self, context: &Arc<EventContext>, event: &TextEvent) {
+        self.append(|state, limits| {
+            if state.unwritten() < limits.merge_text_above {
+                state.write_merged();
+                write_text_event(&mut state.pending, context, &event.delta, event);
+            } else {
+                state.merge(context, event);
+            }
+        });
+    }
+
+    /// No more messages: those that are in are still delivered.
+    pub fn close(&self) {
+        let mut state = self.shared.state();
+        state.is_closed = true;
+        let consumer = state.consumer.take();
+        drop(state);
+        if let Some(consumer) = consumer {
+            consumer.wake();
+        }
+    }
+
+    /// How many bytes wait to be written, the batch being written included.
+    pub fn unwritten(&self) -> usize {
+        self.shared.state().unwritten()
+    }
+
+    /// Whether too much was pushed that nobody took.
+    pub fn is_overflowed(&self) -> bool {
+        self.shared.overflowed.is_cancelled()
+    }
+
+    fn append(&self, write: impl FnOnce(&mut State, &OutboxLimits)) {
+        let limits = &self.shared.limits;
+        let mut state = self.shared.state();
+        if state.is_closed {
+            return;
+        }
+        let before = state.unwritten();
+        write(&mut state, limits);
+        let after = state.unwritten();
+        if before > 0 && after > limits.overflow_above {
+            state.end();
+            self.shared.overflowed.cancel();
+            tracing::error!(
+                unwritten = after,
+                limit = limits.overflow_above,
+                "the client does not read its messages; the connection ends"
+            );
+        }
+        let consumer = state.consumer.take();
+        drop(state);
+        if let Some(consumer) = consumer {
+            consumer.wake();
+        }
+    }
+}
+
+impl OutboxConsumer {
+    /// The next messages, each with its line end; all that wait at once. `None` is the end: the outbox was closed and
+    /// is empty, or it overflowed. Asking for the next batch says that the one before has been written.
+    pub async fn next_batch(&mut self) -> Option<Vec<u8>> {
+        poll_fn(|context| self.poll_batch(context)).await
+    }
+
+    /// Gives a written batch back, so that its memory is used again.
+    pub fn recycle(&mut self, mut batch: Vec<u8>) {
+        const KEEP_AT_MOST: usize = 1 << 20;
+        if batch.capacity() <= KEEP_AT_MOST {
+            batch.clear();
+            self.spare = batch;
+        }
+    }
+
+    /// Whether the end came because too much was pushed that nobody took.
+    pub fn is_overflowed(&self) -> bool {
+        self.shared.overflowed.is_cancelled()
+    }
+
+    /// Resolves when too much was pushed that nobody took.
+    pub fn overflowed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.shared.overflowed.clone().cancelled_owned()
+    }
+
+    /// Another handle to push with.
+    pub fn outbox(&self) -> Outbox {
+        Outbox { shared: Arc::clone(&self.shared) }
+    }
+
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        let mut state = self.shared.state();
+        state.taken = 0;
+        state.write_merged();
+        if !state.pending.is_empty() {
+            let batch = mem::replace(&mut state.pending, mem::take(&mut self.spare));
+            state.taken = batch.len();
+            return Poll::Ready(Some(batch));
+        }
+        if state.is_closed {
+            return Poll::Ready(None);
+        }
+        state.consumer = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for OutboxConsumer {
+    fn drop(&mut self) {
+        self.shared.state().end();
+    }
+}
+
+impl State {
+    fn unwritten(&self) -> usize {
+        self.taken + self.pending.len() + self.merged_bytes
+    }
+
+    fn merge(&mut self, context: &Arc<EventContext>, event: &TextEvent) {
+        let position = self.merged.iter().position(|merged| Arc::ptr_eq(&merged.context, context));
+        if let Some(merged) = position.map(|at| &mut self.merged[at]) {
+            self.merged_bytes -= merged.size();
+            merged.append(event);
+            self.merged_bytes += merged.size();
+        } else {
+            let merged = MergedText { context: Arc::clone(context), event: event.clone() };
+            self.merged_bytes += merged.size();
+            self.merged.push(merged);
+        }
+    }
+
+    /// Writes the merged events, so that what is written next stands behind them.
+    fn write_merged(&mut self) {
+        self.merged_bytes = 0;
+        for MergedText { context, event } in self.merged.drain(..) {
+            let delta = if event.is_reset { &*event.text } else { &*event.delta };
+            write_text_event(&mut self.pending, &context, delta, &event);
+        }
+    }
+
+    fn end(&mut self) {
+        *self = Self { is_closed: true, consumer: self.consumer.take(), ..Self::default() };
+    }
+}
+
+/// Text events of one turn that became one.
+#[derive(Debug)]
+struct MergedText {
+    context: Arc<EventContext>,
+    /// After a reset `delta` is not kept up to date: it is the whole `text` then.
+    event: TextEvent,
+}
+
+impl MergedText {
+    fn append(&mut self, next: &TextEvent) {
+        let event = &mut self.event;
+        if next.is_reset {
+            event.is_reset = true;
+            event.delta = String::new();
+        } else if !event.is_reset {
+            event.delta.push_str(&next.delta);
+        }
+        event.text = Arc::clone(&next.text);
+    }
+
+    fn size(&self) -> usize {
+        self.event.delta.len() + self.event.text.len()
+    }
+}
+
+fn write_text_event(out: &mut Vec<u8>, context: &EventContext, delta: &str, event: &TextEvent) {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Event<'a> {
+        r#type: &'static str,
+        delta: &'a str,
+        text: &'a str,
+        is_reset: bool,
+    }
+
+    let event = Event { r#type: "text", delta, text: &event.text, is_reset: event.is_reset };
+    context.write_notification(out, |out| json_text::write(out, &event));
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+#[path = "outbox_tests.rs"]
+mod tests;

@@ -1,0 +1,181 @@
+//! One queue per session or NPC: its operations run one after another, in arrival order, and each can be
+//! cancelled until it commits.
+//!
+//! An operation's life is [`Phase`]. It is cancellable while pending, waiting or running alike; once committed it
+//! can only finish. A cancelled operation still waits for its turn in the queue before it answers, so answers
+//! come in arrival order. It leaves the queue before its answer is sent: a client that has the answer never sees
+//! the operation counted.
+
+use std::{
+    collections::VecDeque,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use futures_util::FutureExt;
+use oam_agent::BoxFuture;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    message::{BridgeError, Payload},
+    responder::Responder,
+};
+
+/// The work of an operation, made when its turn comes.
+pub(crate) type Work = Box<dyn FnOnce(Operation) -> BoxFuture<'static, Result<Payload, BridgeError>> + Send>;
+
+/// The operations of one object. Shared by the object and the task that works it off.
+#[derive(Default)]
+pub struct OperationQueue {
+    entries: Mutex<VecDeque<Entry>>,
+}
+
+struct Entry {
+    operation: Operation,
+    /// Taken when the operation starts.
+    waiting: Option<(Work, Responder)>,
+}
+
+/// An operation in a queue, as the code that runs it sees it. Cloning refers to the same operation.
+#[derive(Clone, Default)]
+pub struct Operation {
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    phase: AtomicU8,
+    cancelled: CancellationToken,
+}
+
+/// Where an operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Phase {
+    Pending = 0,
+    /// Its effect is certain; it can no longer be cancelled.
+    Committed = 1,
+    Cancelled = 2,
+}
+
+impl Operation {
+    /// Makes the operation immune to cancellation. Called right before it changes something; fails when it has
+    /// been cancelled already, and then it must change nothing.
+    pub fn commit(&self) -> Result<(), BridgeError> {
+        match self.leave_pending(Phase::Committed) {
+            Ok(()) | Err(Phase::Committed) => Ok(()),
+            Err(_) => Err(BridgeError::cancelled("The request was cancelled.")),
+        }
+    }
+
+    /// `true` when this call cancelled the operation: it was neither committed nor cancelled before.
+    fn cancel(&self) -> bool {
+        let newly_cancelled = self.leave_pending(Phase::Cancelled).is_ok();
+        if newly_cancelled {
+            self.state.cancelled.cancel();
+        }
+        newly_cancelled
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.state.phase.load(Ordering::Acquire) == Phase::Cancelled as u8
+    }
+
+    fn leave_pending(&self, to: Phase) -> Result<(), Phase> {
+        let pending = Phase::Pending as u8;
+        match self.state.phase.compare_exchange(pending, to as u8, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            Err(now) if now == Phase::Committed as u8 => Err(Phase::Committed),
+            Err(_) => Err(Phase::Cancelled),
+        }
+    }
+}
+
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Operation").field("phase", &self.state.phase).finish()
+    }
+}
+
+impl std::fmt::Debug for OperationQueue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OperationQueue").field("pending", &self.pending()).finish()
+    }
+}
+
+impl OperationQueue {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a place at the end of the queue; `responder` gets the result. The queue works itself off on a task
+    /// of `tasks`. Fails, with the responder, when `limit` operations are unfinished already.
+    pub(crate) fn push(
+        self: &Arc<Self>,
+        limit: usize,
+        work: Work,
+        responder: Responder,
+        tasks: &TaskTracker,
+        runtime: &tokio::runtime::Handle,
+    ) -> Result<(), Responder> {
+        let mut entries = self.lock();
+        if entries.len() >= limit {
+            return Err(responder);
+        }
+        let is_idle = entries.is_empty();
+        entries.push_back(Entry { operation: Operation::default(), waiting: Some((work, responder)) });
+        drop(entries);
+        if is_idle {
+            tasks.spawn_on(Arc::clone(self).work_off(), runtime);
+        }
+        Ok(())
+    }
+
+    /// Cancels every operation that can be cancelled; returns how many.
+    pub fn cancel_all(&self) -> usize {
+        self.lock().iter().filter(|entry| entry.operation.cancel()).count()
+    }
+
+    /// Unfinished operations, the running one included.
+    pub fn pending(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Runs operations until none is left. One such task exists while the queue is not empty.
+    async fn work_off(self: Arc<Self>) {
+        loop {
+            let next = {
+                let mut entries = self.lock();
+                entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)))
+            };
+            let Some((operation, (work, responder))) = next else { return };
+            // A panic must not take the queue's other operations with it.
+            let result = AssertUnwindSafe(run(operation, work)).catch_unwind().await.unwrap_or_else(|_| {
+                Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
+            });
+            self.lock().pop_front();
+            responder.answer(result);
+        }
+    }
+}
+
+async fn run(operation: Operation, work: Work) -> Result<Payload, BridgeError> {
+    if operation.is_cancelled() {
+        return Err(BridgeError::cancelled("The request was cancelled before it started."));
+    }
+    let running = work(operation.clone());
+    let result = tokio::select! {
+        biased;
+        result = running => result,
+        () = operation.state.cancelled.cancelled() => {
+            return Err(BridgeError::cancelled("The turn was cancelled."));
+        }
+    };
+    if result.is_ok() && operation.is_cancelled() {
+        return Err(BridgeError::cancelled("The request was cancelled."));
+    }
+    result
+}

@@ -1,0 +1,160 @@
+//! The methods that a bridge serves, and how code outside this crate adds its own.
+//!
+//! A handler runs while no other does, in the order its requests arrived. It validates everything, does what
+//! depends on that order, and returns a [`Reply`]: a result, or work that goes on while later requests are
+//! handled. Whatever awaits a model belongs into that work.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use oam_bridge::{Bridge, BridgeConfig, MethodRegistry, MethodSet, Reply};
+//! use serde_json::json;
+//!
+//! struct Dice;
+//!
+//! impl MethodSet for Dice {
+//!     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
+//!         registry.register("dice/roll", |request| {
+//!             let sides = request.params.optional_integer_in("sides", 1, 1000)?.unwrap_or(6);
+//!             Reply::now(&json!({"sides": sides, "rolled": 1 + sides / 2}))
+//!         });
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let config = BridgeConfig { method_sets: vec![Arc::new(Dice)], ..BridgeConfig::default() };
+//! let bridge = Bridge::new(config, |line| println!("{line}"));
+//! let result = bridge.call("dice/roll", json!({"sides": 20}), None).await?;
+//! assert_eq!(result, json!({"sides": 20, "rolled": 11}));
+//! # Ok::<(), oam_bridge::BridgeError>(())
+//! # }).unwrap();
+//! ```
+
+use std::{collections::HashMap, sync::Arc};
+
+use oam_agent::BoxFuture;
+use serde::Serialize;
+
+use crate::{
+    bridge::Bridge,
+    message::{BridgeError, Payload, RequestId},
+    params::Params,
+    queue::{Operation, OperationQueue, Work},
+};
+
+/// A request, or a notification, on its way to its handler.
+#[derive(Debug)]
+pub struct Request {
+    /// The bridge that received it.
+    pub bridge: Bridge,
+    /// What events and client calls name as their cause (`requestId`); `None` for a notification.
+    pub id: Option<RequestId>,
+    /// The parameters; absent ones are an empty object.
+    pub params: Params<'static>,
+}
+
+/// What a handler returns.
+pub struct Reply(pub(crate) ReplyKind);
+
+pub(crate) enum ReplyKind {
+    Now(Payload),
+    Later(BoxFuture<'static, Result<Payload, BridgeError>>),
+    Queued { queue: Arc<OperationQueue>, work: Work, describe: String },
+    Shutdown,
+}
+
+impl std::fmt::Debug for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            ReplyKind::Now(_) => "Now",
+            ReplyKind::Later(_) => "Later",
+            ReplyKind::Queued { .. } => "Queued",
+            ReplyKind::Shutdown => "Shutdown",
+        })
+    }
+}
+
+impl Reply {
+    /// The result, at once.
+    pub fn now(result: &(impl Serialize + ?Sized)) -> Result<Self, BridgeError> {
+        Ok(Self(ReplyKind::Now(Payload::of(result))))
+    }
+
+    /// `{}`, at once.
+    pub fn empty() -> Result<Self, BridgeError> {
+        Ok(Self(ReplyKind::Now(Payload::empty_object())))
+    }
+
+    /// The result of work that runs beside everything else. Only `shutdown` cancels it, by dropping it.
+    pub fn later(
+        work: impl Future<Output = Result<Payload, BridgeError>> + Send + 'static,
+    ) -> Result<Self, BridgeError> {
+        Ok(Self(ReplyKind::Later(Box::pin(work))))
+    }
+
+    /// The result of work that waits for its turn in `queue`. `describe` names the object in the error when the
+    /// queue is full ("session 'gorm'"). The work must [commit](Operation::commit) right before it changes
+    /// something; until then it may be cancelled, by dropping it.
+    pub fn queued<F>(
+        queue: &Arc<OperationQueue>,
+        describe: impl Into<String>,
+        work: impl FnOnce(Operation) -> F + Send + 'static,
+    ) -> Result<Self, BridgeError>
+    where
+        F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
+    {
+        let work: Work = Box::new(move |operation| Box::pin(work(operation)));
+        Ok(Self(ReplyKind::Queued { queue: Arc::clone(queue), work, describe: describe.into() }))
+    }
+}
+
+pub(crate) type Handler = Arc<dyn Fn(Request) -> Result<Reply, BridgeError> + Send + Sync>;
+
+/// Collects methods by name while a bridge is made.
+#[derive(Default, Clone)]
+pub struct MethodRegistry {
+    handlers: HashMap<String, Handler>,
+}
+
+impl std::fmt::Debug for MethodRegistry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("MethodRegistry").field(&self.names()).finish()
+    }
+}
+
+impl MethodRegistry {
+    /// Adds a method, or replaces the one of that name.
+    pub fn register(
+        &mut self,
+        name: &str,
+        handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
+    ) {
+        self.handlers.insert(name.to_owned(), Arc::new(handler));
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Handler> {
+        self.handlers.get(name)
+    }
+
+    /// The names, sorted.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.handlers.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Methods that belong together and share state.
+pub trait MethodSet: Send + Sync {
+    /// Registers the methods. Called once per bridge, after the built-in methods, which may be replaced.
+    fn register(self: Arc<Self>, registry: &mut MethodRegistry);
+
+    /// Names of the notifications that the methods send, for `initialize`.
+    fn notifications(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// The bridge shuts down: cancel queues and let go of everything. The wait for it is bounded.
+    fn shut_down(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}

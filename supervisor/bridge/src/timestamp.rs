@@ -1,0 +1,21 @@
+//! Points in time as the protocol writes them: ISO 8601 in UTC, whole seconds (`2026-11-29T18:05:00Z`).
+
+use std::time::SystemTime;
+
+/// The point in time as text. Fractions of a second are cut off.
+pub fn iso8601(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time.max(SystemTime::UNIX_EPOCH)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn time_is_written_in_utc_without_fraction() {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_000_000_000_999);
+        assert_eq!(iso8601(time), "2001-09-09T01:46:40Z");
+    }
+}

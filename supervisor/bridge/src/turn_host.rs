@@ -1,0 +1,103 @@
+//! A turn's way to the client: its events as notifications, its client tools as `tool/call` requests.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use oam_agent::{
+    Agent, AgentError, CallId, ToolCall, ToolOutput, TurnEvent, TurnHost, TurnOptions, TurnResponse,
+};
+use tokio::sync::oneshot;
+
+use crate::{
+    bridge::Bridge,
+    client_calls::ClientCallId,
+    message::{EventContext, Outgoing, Payload},
+    queue::Operation,
+};
+
+const TURN_ENDED: &str = "The turn ended before the tool finished.";
+
+/// A turn that a client asked for.
+#[derive(Debug)]
+pub struct ClientTurn<'a> {
+    /// The bridge that the client is connected to.
+    pub bridge: &'a Bridge,
+    /// What events and client calls carry: the object's id and `requestId`.
+    pub context: Arc<EventContext>,
+    /// Whether the client hears the turn's events.
+    pub stream: bool,
+    /// The queued operation that the turn is, if it is one: the turn commits it.
+    pub operation: Option<Operation>,
+}
+
+impl ClientTurn<'_> {
+    /// Runs the turn. Dropping the future cancels it: open client calls get `tool/cancel`.
+    pub async fn run(
+        self,
+        agent: &Agent,
+        prompt: &str,
+        mut options: TurnOptions,
+    ) -> Result<TurnResponse, AgentError> {
+        options.stream = self.stream;
+        let mut host = ClientHost { turn: self, calls: BTreeMap::new() };
+        agent.respond_with(prompt, &options, &mut host).await
+    }
+}
+
+struct ClientHost<'a> {
+    turn: ClientTurn<'a>,
+    /// The turn's client calls, answered ones included, in the order their cancellations are sent.
+    calls: BTreeMap<CallId, ClientCallId>,
+}
+
+impl ClientHost<'_> {
+    fn withdraw(&self, id: ClientCallId, call_id: &CallId, reason: &str) {
+        if self.turn.bridge.client_calls().close(id) {
+            let params = self.turn.context.members().clone().with("id", &id).with("callId", call_id);
+            let params = params.payload_with("reason", reason);
+            self.turn.bridge.outbox().push(Outgoing::Notification { method: "tool/cancel", params: &params });
+        }
+    }
+}
+
+impl TurnHost for ClientHost<'_> {
+    fn event(&mut self, event: TurnEvent) {
+        if !self.turn.stream {
+            return;
+        }
+        let outbox = self.turn.bridge.outbox();
+        match &event {
+            TurnEvent::Text(text) => outbox.push_text(&self.turn.context, text),
+            event => {
+                let event = Payload::of(event);
+                outbox.push(Outgoing::Event { context: &self.turn.context, event: &event });
+            }
+        }
+    }
+
+    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
+        let (id, answer) = self.turn.bridge.client_calls().open();
+        self.calls.insert(call.id.clone(), id);
+        let params = self.turn.context.members().payload_with("call", &**call);
+        let request = Outgoing::Request { id: &id.to_string(), method: "tool/call", params: &params };
+        self.turn.bridge.outbox().push(request);
+        answer
+    }
+
+    fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
+        if let Some(id) = self.calls.remove(&call.id) {
+            self.withdraw(id, &call.id, reason);
+        }
+    }
+
+    fn commit(&mut self) -> bool {
+        self.turn.operation.as_ref().is_none_or(|operation| operation.commit().is_ok())
+    }
+}
+
+impl Drop for ClientHost<'_> {
+    fn drop(&mut self) {
+        for (call_id, id) in &self.calls {
+            self.withdraw(*id, call_id, TURN_ENDED);
+        }
+    }
+}
