@@ -1,0 +1,128 @@
+//! The measuring end of a pair of pipes: one thread, blocking, as little work a line as can be.
+
+use std::{
+    io::{Read, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use oam_tests::{oam_binary, procfs};
+
+/// Requests that may be unanswered.
+const WINDOW: usize = 256;
+/// Lines in one write.
+const BATCH: usize = 32;
+
+/// A process that is measured. Dropping it kills and reaps it.
+pub(crate) struct Pipe {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    buffer: Vec<u8>,
+    filled: usize,
+}
+
+impl Pipe {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command
+            .env_remove("OAM_SCRIPT")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the process starts");
+        let input = child.stdin.take().expect("a pipe");
+        let output = child.stdout.take().expect("a pipe");
+        Self { child, input, output, buffer: vec![0; 256 * 1024], filled: 0 }
+    }
+
+    pub(crate) fn oam() -> Self {
+        let mut command = Command::new(oam_binary());
+        command.arg("stdio");
+        Self::start(command)
+    }
+
+    /// Processor time so far, where the system tells it.
+    pub(crate) fn cpu(&self) -> Option<Duration> {
+        procfs::cpu_nanos(self.child.id()).ok().map(Duration::from_nanos)
+    }
+
+    /// Resident memory in KiB, where the system tells it.
+    pub(crate) fn rss_kib(&self) -> Option<u64> {
+        procfs::usage(self.child.id()).ok().map(|usage| usage.rss_kib)
+    }
+
+    /// Sends a line and waits for one.
+    pub(crate) fn exchange(&mut self, line: &[u8]) {
+        self.input.write_all(line).expect("it reads");
+        self.read_lines(|_| ());
+    }
+
+    /// Sends each line and waits for one, over and over; returns how long each took.
+    pub(crate) fn ping_pong(&mut self, lines: &[Vec<u8>]) -> Vec<Duration> {
+        lines
+            .iter()
+            .map(|line| {
+                let start = Instant::now();
+                self.exchange(line);
+                start.elapsed()
+            })
+            .collect()
+    }
+
+    /// Sends all lines, many at a time, and waits until each has its answer; returns how long it took. `on_line` looks
+    /// at what comes, says whether it is an answer, and may add lines to send.
+    pub(crate) fn pipelined(
+        &mut self,
+        lines: &[Vec<u8>],
+        mut on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Duration {
+        let batches: Vec<_> = lines.chunks(BATCH).map(|batch| (batch.concat(), batch.len())).collect();
+        let mut batches = batches.iter().peekable();
+        let (mut unanswered, mut replies) = (0, Vec::new());
+        let start = Instant::now();
+        loop {
+            if let Some((batch, count)) = batches.next_if(|(_, count)| unanswered + count <= WINDOW) {
+                self.input.write_all(batch).expect("it reads");
+                unanswered += count;
+            } else if unanswered == 0 {
+                return start.elapsed();
+            } else {
+                self.read_lines(|line| unanswered -= usize::from(on_line(line, &mut replies)));
+                if !replies.is_empty() {
+                    self.input.write_all(&replies).expect("it reads");
+                    replies.clear();
+                }
+            }
+        }
+    }
+
+    /// Reads until at least one line is there, and hands over all that are.
+    fn read_lines(&mut self, mut on_line: impl FnMut(&[u8])) {
+        loop {
+            if self.filled == self.buffer.len() {
+                self.buffer.resize(2 * self.filled, 0);
+            }
+            let count = self.output.read(&mut self.buffer[self.filled..]).expect("it writes");
+            assert!(count > 0, "the process ended");
+            let looked_at = self.filled;
+            self.filled += count;
+            let mut start = 0;
+            for end in memchr::memchr_iter(b'\n', &self.buffer[looked_at..self.filled]) {
+                on_line(&self.buffer[start..looked_at + end]);
+                start = looked_at + end + 1;
+            }
+            self.buffer.copy_within(start..self.filled, 0);
+            self.filled -= start;
+            if start > 0 {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
