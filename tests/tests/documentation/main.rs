@@ -119,7 +119,7 @@ fn play(block: &Block) -> Result<(), String> {
                         break;
                     }
                     Err(_) if skip => {}
-                    Err(why) => return Err(format!("{why}, {pattern:?}\ncame: {}", message.line)),
+                    Err(why) => return Err(format!("{why}\ncame: {}", message.line)),
                 }
             },
         }

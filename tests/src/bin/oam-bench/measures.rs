@@ -109,9 +109,7 @@ fn pings(plan: &Plan) -> Figure {
             per_second(plan.pings, pipe.pipelined(&lines, |_, _| true))
         })
     });
-        Figure::new("pipelined pings (beside: bare echo)", "/s", oam)
-            .beside(echo)
-            .goal(Goal::RatioAtLeast(0.5))
+    Figure::new("pipelined pings (beside: bare echo)", "/s", oam).beside(echo).goal(Goal::RatioAtLeast(0.5))
 }
 
 fn latency(plan: &Plan, p50: &'static str, p99: &'static str, one_processor: bool) -> Vec<Figure> {
