@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedU64ValueParser};
+use clap::{Args, Parser, Subcommand, builder::RangedU64ValueParser};
+
+use crate::logging::LogLevel;
 
 /// Agents and game characters on on-device language models, with real tool calls.
 #[derive(Debug, Parser)]
@@ -70,15 +72,6 @@ fn tool_timeout(text: &str) -> Result<ToolTimeout, String> {
         return Err("must be from 0 to 86400 seconds (0 waits for ever)".to_owned());
     }
     Ok(ToolTimeout((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))))
-}
-
-/// How much is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogLevel {
-    Debug,
-    Info,
-    Warning,
-    Error,
 }
 
 #[cfg(test)]

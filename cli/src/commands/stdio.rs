@@ -16,6 +16,7 @@ use crate::{
 const USAGE_ERROR: u8 = 2;
 
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
+    // Without a log there is still a bridge.
     let _logging = logging::init("stdio", arguments.log_level);
     let script = match script_file::from_environment() {
         Ok(script) => script,

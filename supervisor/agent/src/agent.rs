@@ -76,7 +76,7 @@ pub struct AgentSetup {
 ///     ToolOutput::Json(json!({"item": call.arguments["item"], "stock": 3}))
 /// });
 ///
-/// let script = Script::from_steps(&json!([
+/// let script = Script::from_steps_or_object(&json!([
 ///     {"toolCalls": [{"name": "check_inventory", "arguments": {"item": "iron sword"}}]},
 ///     {"text": "Three swords, 45 gold each."},
 /// ]))?;

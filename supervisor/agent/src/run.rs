@@ -45,7 +45,7 @@ pub enum RunEvent {
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
 /// # let name = ToolName::new("open_gate").unwrap();
 /// # let (definition, _) = ToolDefinition::from_json_schema(name, "", &json!({"type": "object"})).unwrap();
-/// # let script = Script::from_steps(&json!([{"toolCalls": [{"name": "open_gate"}]}, {"text": "It is open."}])).unwrap();
+/// # let script = Script::from_steps_or_object(&json!([{"toolCalls": [{"name": "open_gate"}]}, {"text": "It is open."}])).unwrap();
 /// # let setup = AgentSetup { tools: vec![Tool::client(definition)], ..AgentSetup::default() };
 /// # let guard = Agent::new(Arc::new(ScriptedModel::new(script)), setup).unwrap();
 /// let mut run = guard.run("Please open the gate.", TurnOptions::default());

@@ -272,8 +272,7 @@ impl Serialize for ToolRecord {
         record.serialize_field("output", &self.output)?;
         record.serialize_field("isError", &self.output.is_error())?;
         #[expect(clippy::cast_precision_loss, reason = "a call lasts less than 2^53 ms")]
-        record
-            .serialize_field("durationSeconds", &((self.duration.as_micros() as f64 / 1e3).round() / 1e3))?;
+        record.serialize_field("durationSeconds", &((self.duration.as_micros() as f64 / 1e3).round() / 1e3))?;
         record.end()
     }
 }

@@ -1,13 +1,14 @@
 //! The one way out: messages leave in the order in which they were pushed.
 //!
-//! Producers serialise into one shared buffer, and the consumer takes whatever has gathered there as one batch, so
-//! that a burst of messages costs one write. Pushing never waits. What a client that stops reading can cost is
-//! bounded in two steps:
+//! Producers serialise into one shared buffer, and the consumer takes whatever has gathered there as one
+//! batch, so that a burst of messages costs one write. Pushing never waits. What a client that stops reading
+//! can cost is bounded in two steps:
 //!
-//! * Text events are normally written one by one. Past the high-water mark they are merged, one pending event for each
-//!   turn, which grows no faster than the answer itself. Any other message is written behind the merged events that
-//!   were pending, so events still come before the response they belong to.
-//! * Past the hard limit the outbox overflows: everything unwritten is dropped, and the connection has to end.
+//! * Text events are normally written one by one. Past the high-water mark they are merged, one pending event
+//!   for each turn, which grows no faster than the answer itself. Any other message is written behind the
+//!   merged events that were pending, so events still come before the response they belong to.
+//! * Past the hard limit the outbox overflows: everything unwritten is dropped, and the connection has to
+//!   end.
 
 use std::{
     future::poll_fn,
@@ -92,7 +93,8 @@ impl Outbox {
         });
     }
 
-    /// Puts new text of a turn in. Events that share a context (the same `Arc`) belong to one turn and may be merged.
+    /// Puts new text of a turn in. Events that share a context (the same `Arc`) belong to one turn and may be
+    /// merged.
     pub fn push_text(&self, context: &Arc<EventContext>, event: &TextEvent) {
         self.append(|state, limits| {
             if state.unwritten() < limits.merge_text_above {
@@ -152,8 +154,9 @@ impl Outbox {
 }
 
 impl OutboxConsumer {
-    /// The next messages, each with its line end; all that wait at once. `None` is the end: the outbox was closed and
-    /// is empty, or it overflowed. Asking for the next batch says that the one before has been written.
+    /// The next messages, each with its line end; all that wait at once. `None` is the end: the outbox was
+    /// closed and is empty, or it overflowed. Asking for the next batch says that the one before has been
+    /// written.
     pub async fn next_batch(&mut self) -> Option<Vec<u8>> {
         poll_fn(|context| self.poll_batch(context)).await
     }

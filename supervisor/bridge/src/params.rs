@@ -1,7 +1,7 @@
 //! Reading parameters: typed accessors whose errors name the parameter (docs/PROTOCOL.md, Methods).
 //!
-//! A member that is `null` counts as absent, except for [`Params::has`] and [`Params::raw`]. No accessor converts
-//! between types; only a number with an integral value is an integer however it is written.
+//! A member that is `null` counts as absent, except for [`Params::has`] and [`Params::raw`]. No accessor
+//! converts between types; only a number with an integral value is an integer however it is written.
 
 use std::{borrow::Cow, fmt::Display, time::Duration};
 
@@ -208,7 +208,8 @@ impl<'a> Params<'a> {
         self.get(name).map(|value| Params::at(&self.path(name), value)).transpose()
     }
 
-    /// An id that the client chose, if given: 1 to 128 characters, none of them a control or format character.
+    /// An id that the client chose, if given: 1 to 128 characters, none of them a control or format
+    /// character.
     pub fn optional_client_id(&self, name: &str) -> Result<Option<&str>, BridgeError> {
         let Some(id) = self.optional_string(name)? else { return Ok(None) };
         let is_hidden =
@@ -236,7 +237,8 @@ impl<'a> Params<'a> {
         BridgeError::invalid_params(format!("Parameter '{}' {what}", self.path(name)))
     }
 
-    /// The error for a member of another type than `expected` (`a string`); shows the beginning of what was sent.
+    /// The error for a member of another type than `expected` (`a string`); shows the beginning of what was
+    /// sent.
     pub fn mistyped(&self, name: &str, expected: &str) -> BridgeError {
         mistyped(&self.path(name), expected, self.raw(name).unwrap_or(&Value::Null))
     }

@@ -152,6 +152,8 @@ impl OperationQueue {
                 entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)))
             };
             let Some((operation, (work, responder))) = next else { return };
+            // A long queue of quick operations must not keep the thread from everything else.
+            tokio::task::coop::consume_budget().await;
             // A panic must not take the queue's other operations with it.
             let result = AssertUnwindSafe(run(operation, work)).catch_unwind().await.unwrap_or_else(|_| {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))

@@ -9,8 +9,10 @@ use super::SchemaError;
 
 /// Nodes that one schema may expand to.
 pub(super) const MAX_NODES: usize = 10_000;
-/// Text and list entries that conversion may look at or write, in bytes or entries.
+/// What conversion may look at and write, in bytes.
 const MAX_WORK: usize = 64 << 20;
+/// What an element or member counts.
+const ENTRY: usize = 16;
 
 /// What is left of the limits.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,13 +31,18 @@ impl Budget {
         Ok(())
     }
 
-    /// Pays for `units` bytes or entries.
-    pub(super) fn work(&mut self, units: usize, path: &dyn fmt::Display) -> Result<(), SchemaError> {
-        self.work = self.work.saturating_add(units);
+    /// Pays for text.
+    pub(super) fn bytes(&mut self, count: usize, path: &dyn fmt::Display) -> Result<(), SchemaError> {
+        self.work = self.work.saturating_add(count);
         if self.work > MAX_WORK {
-            return Err(SchemaError::new(path, "the schema repeats too much text"));
+            return Err(SchemaError::new(path, "the schema expands to too much text"));
         }
         Ok(())
+    }
+
+    /// Pays for elements or members.
+    pub(super) fn entries(&mut self, count: usize, path: &dyn fmt::Display) -> Result<(), SchemaError> {
+        self.bytes(count.saturating_mul(ENTRY), path)
     }
 
     /// What has been paid since `earlier`.
@@ -47,6 +54,6 @@ impl Budget {
     pub(super) fn again(&mut self, cost: Self, path: &dyn fmt::Display) -> Result<(), SchemaError> {
         self.nodes += cost.nodes;
         self.node(path)?;
-        self.work(cost.work, path)
+        self.bytes(cost.work, path)
     }
 }

@@ -21,7 +21,7 @@ impl<'s> Converter<'s> {
         let mut merged = Merged::without_all_of(keywords);
         for (index, part) in parts.iter().enumerate() {
             let part = self.part(part, index, at)?;
-            self.budget.work(entries(part), &at.path)?;
+            self.budget.entries(entries(part), &at.path)?;
             merged.add(part);
         }
         self.node(Keywords::Merged(Box::new(merged)), at.again())
@@ -55,7 +55,7 @@ impl<'s> Converter<'s> {
         keywords: &Keywords<'s>,
         at: Place<'_>,
     ) -> Result<Typed, SchemaError> {
-        self.budget.work(branches.len(), &at.path)?;
+        self.budget.entries(branches.len(), &at.path)?;
         let described = |typed: Typed| or_described(typed, keywords.description());
         let schemas: Vec<_> = branches.iter().filter(|branch| !is_null(branch)).collect();
         let nullable = schemas.len() < branches.len();

@@ -70,7 +70,7 @@ pub(super) struct Converter<'s> {
 impl<'s> Converter<'s> {
     pub(super) fn warn(&mut self, at: Place<'_>, text: impl Into<String>) -> Result<(), SchemaError> {
         let warning = SchemaWarning { path: at.path.to_string(), text: text.into() };
-        self.budget.work(warning.path.len() + warning.text.len(), &at.path)?;
+        self.budget.bytes(warning.path.len() + warning.text.len(), &at.path)?;
         self.warnings.push(warning);
         Ok(())
     }
@@ -209,7 +209,7 @@ impl<'s> Converter<'s> {
         let description = self.describe(description, keywords, describe::OBJECT_NOTES, at)?;
         let schemas = keywords.ordered_properties();
         let required = keywords.required();
-        self.budget.work(schemas.len() + required.len(), &at.path)?;
+        self.budget.entries(schemas.len() + required.len(), &at.path)?;
         if schemas.is_empty()
             && keywords.get("additionalProperties").is_some_and(|it| *it != Value::Bool(false))
         {

@@ -47,7 +47,7 @@ impl<'s> Converter<'s> {
 
     /// Pays for a text that stays in the result.
     pub(super) fn pay_for(&mut self, text: Option<&str>, at: Place<'_>) -> Result<(), SchemaError> {
-        self.budget.work(text.map_or(0, str::len), &at.path)
+        self.budget.bytes(text.map_or(0, str::len), &at.path)
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn emit(
     let name = type_name(node).map_or(root_name, str::to_owned);
     let mut emitter = Emitter {
         targets,
-        root: &name,
+        root: type_name(node),
         budget: Budget::default(),
         references: HashMap::new(),
         pending: VecDeque::new(),
@@ -53,7 +53,8 @@ pub(super) fn emit(
 
 struct Emitter<'t> {
     targets: &'t Targets<'t>,
-    root: &'t str,
+    /// The root's name, if it is a type that can be referred to.
+    root: Option<&'t str>,
     /// Descriptions of types are repeated at their uses.
     budget: Budget,
     /// The types that are referred to, by name.
@@ -134,7 +135,7 @@ impl<'t> Emitter<'t> {
                 with(with(typed("number"), "minimum", minimum.clone()), "maximum", maximum.clone())
             }
             Node::Choices(choices) => {
-                self.pay(choices.iter().map(|choice| choice.len() + 1).sum())?;
+                self.pay(choices.iter().map(String::len).sum())?;
                 with(typed("string"), "enum", Some(choices.clone()))
             }
             Node::Array(array) => {
@@ -149,7 +150,7 @@ impl<'t> Emitter<'t> {
     /// The text of a reference to a named type.
     fn refer(&mut self, node: &'t Node) -> &str {
         let name = type_name(node).unwrap_or_default();
-        if name == self.root {
+        if self.root == Some(name) {
             return "#";
         }
         self.references.entry(name).or_insert_with(|| {
@@ -167,7 +168,7 @@ impl<'t> Emitter<'t> {
     }
 
     fn pay(&mut self, bytes: usize) -> Result<(), SchemaError> {
-        self.budget.work(bytes, &Path::ROOT)
+        self.budget.bytes(bytes, &Path::ROOT)
     }
 }
 

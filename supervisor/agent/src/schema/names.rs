@@ -39,7 +39,7 @@ impl Names {
 /// `text` with `_` for everything that is not a letter, mark, number or `_`; it never starts with a decimal digit.
 pub(super) fn sanitise(text: &str) -> String {
     let mut name = String::new();
-    if text.chars().next().is_some_and(|c| get_general_category(c) == Category::DecimalNumber) {
+    if text.starts_with(is_decimal_digit) {
         name.push('_');
     }
     name.extend(text.chars().take(MAX_CHARS).map(|c| if is_name_char(c) { c } else { '_' }));
@@ -49,22 +49,28 @@ pub(super) fn sanitise(text: &str) -> String {
     name
 }
 
+fn is_decimal_digit(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_digit() } else { get_general_category(c) == Category::DecimalNumber }
+}
+
 fn is_name_char(c: char) -> bool {
-    c == '_'
-        || matches!(
-            get_general_category(c),
-            Category::UppercaseLetter
-                | Category::LowercaseLetter
-                | Category::TitlecaseLetter
-                | Category::ModifierLetter
-                | Category::OtherLetter
-                | Category::NonspacingMark
-                | Category::SpacingMark
-                | Category::EnclosingMark
-                | Category::DecimalNumber
-                | Category::LetterNumber
-                | Category::OtherNumber
-        )
+    if c.is_ascii() {
+        return c == '_' || c.is_ascii_alphanumeric();
+    }
+    matches!(
+        get_general_category(c),
+        Category::UppercaseLetter
+            | Category::LowercaseLetter
+            | Category::TitlecaseLetter
+            | Category::ModifierLetter
+            | Category::OtherLetter
+            | Category::NonspacingMark
+            | Category::SpacingMark
+            | Category::EnclosingMark
+            | Category::DecimalNumber
+            | Category::LetterNumber
+            | Category::OtherNumber
+    )
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Models write members in the order in which they are asked for, but not every model can be held to it, and hosts
 //! that read a structured answer from top to bottom rely on it.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 /// Deeper values stay as they are.
@@ -88,7 +90,7 @@ impl<'t> Types<'t> {
     /// Visits the types that a value may have, in order: the branches of a union, else the type itself. Each is
     /// visited once, however often a union leads to it.
     fn alternatives(&self, schema: &'t Value, mut visit: impl FnMut(&'t Value)) {
-        let mut seen: Vec<&Value> = Vec::new();
+        let mut seen = HashSet::new();
         let mut next = vec![(schema, 0)];
         while let Some((node, hops)) = next.pop() {
             if let Some(reference) = node.get("$ref").and_then(Value::as_str) {
@@ -96,8 +98,7 @@ impl<'t> Types<'t> {
                     next.extend(self.target(reference).map(|target| (target, hops + 1)));
                 }
             } else if let Some(branches) = node.get("anyOf").and_then(Value::as_array) {
-                if !seen.iter().any(|known| std::ptr::eq(*known, node)) {
-                    seen.push(node);
+                if seen.insert(std::ptr::from_ref(node)) {
                     next.extend(branches.iter().rev().map(|branch| (branch, hops)));
                 }
             } else {

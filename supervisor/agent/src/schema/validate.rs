@@ -111,8 +111,11 @@ impl Form<'_> {
                 "additionalProperties": false,
             });
         }
+        if let Some(choices) = node.get("enum") {
+            return json!({"enum": choices});
+        }
         let mut form = Map::new();
-        for keyword in ["type", "enum", "minimum", "maximum", "minItems", "maxItems"] {
+        for keyword in ["type", "minimum", "maximum", "minItems", "maxItems"] {
             form.extend(node.get(keyword).map(|value| (keyword.to_owned(), value.clone())));
         }
         form.extend(node.get("items").map(|items| ("items".to_owned(), self.of(items))));

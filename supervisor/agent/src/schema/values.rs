@@ -90,7 +90,7 @@ impl<'s> Converter<'s> {
         keywords: &Keywords<'s>,
         at: Place<'_>,
     ) -> Result<Typed, SchemaError> {
-        self.budget.work(values.len(), &at.path)?;
+        self.budget.entries(values.len(), &at.path)?;
         let description = keywords.description().map(str::to_owned);
         let allowed: Vec<_> = values.iter().filter(|value| !value.is_null()).collect();
         let nullable = allowed.len() < values.len();
@@ -98,7 +98,7 @@ impl<'s> Converter<'s> {
             Typed::null(description)
         } else if let Some(choices) = all(&allowed, |value| value.as_str().map(str::to_owned)) {
             self.string_choices(choices, description, at)?
-        } else if let Some(integers) = all(&allowed, |value| integer(value)) {
+        } else if let Some(integers) = all(&allowed, integer) {
             self.integer_choices(&integers, description, at)?
         } else {
             self.warn(at, "mixed-type enum is generated as strings")?;
@@ -113,7 +113,8 @@ impl<'s> Converter<'s> {
         description: Option<String>,
         at: Place<'_>,
     ) -> Result<Typed, SchemaError> {
-        self.budget.work(choices.iter().map(|choice| choice.len() + 1).sum(), &at.path)?;
+        self.budget.entries(choices.len(), &at.path)?;
+        self.budget.bytes(choices.iter().map(String::len).sum(), &at.path)?;
         self.pay_for(description.as_deref(), at)?;
         Ok(Typed::new(Node::Choices(choices), description))
     }

@@ -98,13 +98,37 @@ impl TranscriptView {
             .unwrap_or_default()
     }
 
-    /// The entries after the last prompt: the turn in progress.
+    /// The entries after the prompt of the turn in progress. An empty prompt right behind tool outputs continues
+    /// the turn that the outputs belong to, so it starts none.
     pub fn current_turn(&self) -> &[Arc<Entry>] {
-        let start = self
-            .iter()
-            .rposition(|entry| matches!(entry.content, EntryContent::Prompt(_)))
-            .map_or(0, |index| index + 1);
+        let starts_turn = |index: usize| match &self[index].content {
+            EntryContent::Prompt(prompt) => {
+                let follows_output = index
+                    .checked_sub(1)
+                    .is_some_and(|before| matches!(self[before].content, EntryContent::ToolOutput(_)));
+                !(follows_output && joined_text(&prompt.segments).is_empty())
+            }
+            _ => false,
+        };
+        let start = (0..self.len()).rev().find(|index| starts_turn(*index)).map_or(0, |index| index + 1);
         &self[start..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_prompt_behind_tool_outputs_continues_their_turn() {
+        let mut transcript = Transcript::default();
+        transcript.push(Entry::prompt("Open the gate."));
+        transcript.push(Entry::tool_output("c", "open_gate", "done"));
+        transcript.push(Entry::prompt(""));
+        assert_eq!(transcript.view_from(0).current_turn().len(), 2);
+        transcript.push(Entry::response(Segment::text("It is open.")));
+        transcript.push(Entry::prompt(""));
+        assert_eq!(transcript.view_from(0).current_turn().len(), 0);
     }
 }
 

@@ -1,7 +1,8 @@
-//! Telling what a line is: a request, a notification, or the reply to a request of ours (docs/PROTOCOL.md, Framing).
+//! Telling what a line is: a request, a notification, or the reply to a request of ours (docs/PROTOCOL.md,
+//! Framing).
 //!
-//! A line is read in one pass. Only `params` and what a reply carries become JSON values; unknown members are checked
-//! as strictly as everything else and dropped.
+//! A line is read in one pass. Only `params` and what a reply carries become JSON values; unknown members are
+//! checked as strictly as everything else and dropped.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -64,13 +65,19 @@ pub struct Rejected {
 
 /// Reads one line, with or without its end. `Ok(None)` is a blank line.
 pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
-    match strict_json::read(line) {
+    // Filled in place: moving it out of the parser would cost as much as parsing a small message.
+    let mut envelope = Envelope::default();
+    let kind = strict_json::read(line, |deserializer| {
+        envelope = Envelope::default();
+        deserializer.deserialize_any(DocumentVisitor(&mut envelope))
+    });
+    match kind {
         Ok(None) => Ok(None),
-        Ok(Some(Document::Message(envelope))) => envelope.classify().map(Some),
-        Ok(Some(Document::Array)) => {
+        Ok(Some(Kind::Object)) => envelope.classify().map(Some),
+        Ok(Some(Kind::Array)) => {
             Err(rejected(None, "Batch requests are not supported; send one message per line."))
         }
-        Ok(Some(Document::Scalar)) => Err(rejected(None, "A JSON-RPC message must be an object.")),
+        Ok(Some(Kind::Scalar)) => Err(rejected(None, "A JSON-RPC message must be an object.")),
         Err(message) => Err(Rejected { id: None, error: BridgeError::parse_error(message) }),
     }
 }
@@ -79,12 +86,9 @@ fn rejected(id: Option<RequestId>, message: &str) -> Rejected {
     Rejected { id, error: BridgeError::invalid_message(message) }
 }
 
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one lives on the stack for one call; a box would cost each message"
-)]
-enum Document {
-    Message(Envelope),
+/// What kind of JSON value a line holds.
+enum Kind {
+    Object,
     Array,
     Scalar,
 }
@@ -140,67 +144,62 @@ impl Envelope {
     }
 }
 
-impl<'de> Deserialize<'de> for Document {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DocumentVisitor;
+/// Reads the members of an object into an envelope.
+struct DocumentVisitor<'a>(&'a mut Envelope);
 
-        impl<'de> Visitor<'de> for DocumentVisitor {
-            type Value = Document;
+impl<'de> Visitor<'de> for DocumentVisitor<'_> {
+    type Value = Kind;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON value")
-            }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Document, A::Error> {
-                let mut envelope = Envelope::default();
-                // An assignment replaces what an earlier member of the same name said: the last one wins.
-                while let Some(name) = members.next_key()? {
-                    match name {
-                        MemberName::Version => envelope.version = members.next_value::<Member<_>>()?.0,
-                        MemberName::Id => envelope.id = members.next_value::<Member<_>>()?.0,
-                        MemberName::Method => envelope.method = members.next_value::<Member<_>>()?.0,
-                        MemberName::Params => envelope.params = Some(members.next_value()?),
-                        MemberName::Result => envelope.result = Some(members.next_value()?),
-                        MemberName::Error => envelope.error = Some(members.next_value()?),
-                        MemberName::Other => {
-                            members.next_value::<Member<Skipped>>()?;
-                        }
-                    }
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Kind, A::Error> {
+        let Self(envelope) = self;
+        // An assignment replaces what an earlier member of the same name said: the last one wins.
+        while let Some(name) = members.next_key()? {
+            match name {
+                MemberName::Version => envelope.version = members.next_value::<Member<_>>()?.0,
+                MemberName::Id => envelope.id = members.next_value::<Member<_>>()?.0,
+                MemberName::Method => envelope.method = members.next_value::<Member<_>>()?.0,
+                MemberName::Params => envelope.params = Some(members.next_value()?),
+                MemberName::Result => envelope.result = Some(members.next_value()?),
+                MemberName::Error => envelope.error = Some(members.next_value()?),
+                MemberName::Other => {
+                    members.next_value::<Member<Skipped>>()?;
                 }
-                Ok(Document::Message(envelope))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Document, A::Error> {
-                while elements.next_element::<Member<Skipped>>()?.is_some() {}
-                Ok(Document::Array)
-            }
-
-            fn visit_str<E: Error>(self, _: &str) -> Result<Document, E> {
-                Ok(Document::Scalar)
-            }
-
-            fn visit_f64<E: Error>(self, _: f64) -> Result<Document, E> {
-                Ok(Document::Scalar)
-            }
-
-            fn visit_i64<E: Error>(self, _: i64) -> Result<Document, E> {
-                Ok(Document::Scalar)
-            }
-
-            fn visit_u64<E: Error>(self, _: u64) -> Result<Document, E> {
-                Ok(Document::Scalar)
-            }
-
-            fn visit_bool<E: Error>(self, _: bool) -> Result<Document, E> {
-                Ok(Document::Scalar)
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<Document, E> {
-                Ok(Document::Scalar)
             }
         }
+        Ok(Kind::Object)
+    }
 
-        deserializer.deserialize_any(DocumentVisitor)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Kind, A::Error> {
+        while elements.next_element::<Member<Skipped>>()?.is_some() {}
+        Ok(Kind::Array)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Kind, E> {
+        Ok(Kind::Scalar)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Kind, E> {
+        Ok(Kind::Scalar)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Kind, E> {
+        Ok(Kind::Scalar)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Kind, E> {
+        Ok(Kind::Scalar)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Kind, E> {
+        Ok(Kind::Scalar)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Kind, E> {
+        Ok(Kind::Scalar)
     }
 }
 

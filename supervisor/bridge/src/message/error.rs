@@ -1,7 +1,7 @@
 //! The errors of the protocol, all made in this one place (docs/PROTOCOL.md, Errors).
 //!
-//! An error has a number for JSON-RPC and a stable name that clients go by. The constructors pair the two; methods
-//! that an extension adds bring their own pairs through [`BridgeError::extension`].
+//! An error has a number for JSON-RPC and a stable name that clients go by. The constructors pair the two;
+//! methods that an extension adds bring their own pairs through [`BridgeError::extension`].
 
 use std::{borrow::Cow, fmt};
 

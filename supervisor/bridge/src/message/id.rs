@@ -1,7 +1,7 @@
 //! Request ids, which come back exactly as they were sent.
 //!
-//! Numbers travel as doubles, so only numbers that a double holds exactly are ids. They are written as plain digits
-//! where they are integral, else in the shortest form that reads back the same.
+//! Numbers travel as doubles, so only numbers that a double holds exactly are ids. They are written as plain
+//! digits where they are integral, else in the shortest form that reads back the same.
 
 use std::{
     fmt,
@@ -39,9 +39,15 @@ impl NumericId {
         self.0
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::float_cmp,
+        reason = "within 2^53 the way to an integer and back changes nothing but fractions"
+    )]
     fn as_integer(self) -> Option<i64> {
-        #[expect(clippy::cast_possible_truncation, reason = "integral and within the range of i64")]
-        (self.0.fract() == 0.0).then_some(self.0 as i64)
+        let integer = self.0 as i64;
+        (integer as f64 == self.0).then_some(integer)
     }
 }
 

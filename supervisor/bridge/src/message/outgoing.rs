@@ -1,7 +1,7 @@
 //! The messages that go to the client, written straight into the bytes that leave.
 //!
-//! Results and parameters are serialised once, by whoever makes them, into a [`Payload`]. What all events of a turn
-//! have in common is serialised once a turn, into an [`EventContext`].
+//! Results and parameters are serialised once, by whoever makes them, into a [`Payload`]. What all events of
+//! a turn have in common is serialised once a turn, into an [`EventContext`].
 
 use std::{borrow::Cow, fmt};
 
@@ -90,8 +90,8 @@ fn write_member<T: Serialize + ?Sized>(out: &mut Vec<u8>, name: &str, value: &T)
     json_text::write(out, value);
 }
 
-/// What the events of one turn have in common: the notification's method, and the members of its `params` that stand
-/// before `event`.
+/// What the events of one turn have in common: the notification's method, and the members of its `params`
+/// that stand before `event`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EventContext {
     method: Cow<'static, str>,

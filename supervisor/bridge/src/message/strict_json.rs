@@ -2,13 +2,15 @@
 //!
 //! * One byte order mark may stand before each message: a client that writes one per write does no harm.
 //! * Bytes that are not UTF-8 become U+FFFD, which is text within strings and a syntax error elsewhere.
-//! * A number beyond the range of doubles is read as the largest double. Code that needs a finite number refuses
-//!   that value ([`is_finite`]).
-//! * More than [`MAX_DEPTH`] nested arrays and objects are an error, so that nothing that walks a value runs deep.
+//! * A number beyond the range of doubles is read as the largest double. Code that needs a finite number
+//!   refuses that value ([`is_finite`]).
+//! * More than [`MAX_DEPTH`] nested arrays and objects are an error, so that nothing that walks a value runs
+//!   deep.
 
 use std::borrow::Cow;
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::IgnoredAny;
+use serde_json::{Deserializer, de::StrRead};
 
 /// How many arrays and objects may be nested, the message itself included.
 const MAX_DEPTH: usize = 100;
@@ -20,8 +22,14 @@ pub(crate) fn is_finite(value: f64) -> bool {
     value.abs() < f64::MAX
 }
 
-/// Reads a line; `None` when it is blank. The error is a sentence that says where the line stops being JSON.
-pub(super) fn read<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, String> {
+/// Reads a line with `parse`; `None` when it is blank. The error is a sentence that says where the line stops
+/// being JSON.
+///
+/// `parse` is run a second time where numbers had to be brought into range.
+pub(super) fn read<T>(
+    line: &[u8],
+    mut parse: impl FnMut(&mut Deserializer<StrRead<'_>>) -> serde_json::Result<T>,
+) -> Result<Option<T>, String> {
     let (line, skipped) = match line.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (rest, BYTE_ORDER_MARK.len()),
         None => (line, 0),
@@ -37,13 +45,19 @@ pub(super) fn read<T: DeserializeOwned>(line: &[u8]) -> Result<Option<T>, String
     if let Some(at) = first_bracket_too_deep(text.as_bytes()) {
         return Err(invalid(at, &format!("more than {MAX_DEPTH} nested arrays and objects")));
     }
-    let error = match serde_json::from_str(&text) {
+    let mut parse_all = |text: &str| {
+        let mut deserializer = Deserializer::from_str(text);
+        let value = parse(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
+    };
+    let error: serde_json::Error = match parse_all(&text) {
         Ok(value) => return Ok(Some(value)),
         Err(error) => error,
     };
     let (error, text) = if error.to_string().starts_with("number out of range") {
         let bounded = with_numbers_in_range(&text);
-        match serde_json::from_str(&bounded) {
+        match parse_all(&bounded) {
             Ok(value) => return Ok(Some(value)),
             Err(error) => (error, Cow::Owned(bounded)),
         }
@@ -143,12 +157,13 @@ fn error_text(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::{Value, json};
 
     use super::*;
 
     fn read_value(line: &[u8]) -> Result<Option<Value>, String> {
-        read(line)
+        read(line, |deserializer| Value::deserialize(deserializer))
     }
 
     fn nested(levels: usize) -> String {

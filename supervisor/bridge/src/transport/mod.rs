@@ -1,8 +1,8 @@
 //! Transports: how lines reach a bridge, and how its messages leave.
 //!
-//! A transport knows bytes, lines, and the ends that a connection can come to. What the lines mean is the business of
-//! the [`Connection`] behind it. [`serve`] joins the two over any pair of streams; [`stdio`] does so for the
-//! descriptors of the process.
+//! A transport knows bytes, lines, and the ends that a connection can come to. What the lines mean is the
+//! business of the [`Connection`] behind it. [`serve`] joins the two over any pair of streams; [`stdio`] does
+//! so for the descriptors of the process.
 
 mod lines;
 #[cfg(unix)]

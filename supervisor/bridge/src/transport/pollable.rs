@@ -1,7 +1,8 @@
-//! Pipes and sockets that the process was started with: read and written as soon as they are ready, watched for the
-//! other side going away.
+//! Pipes and sockets that the process was started with: read and written as soon as they are ready, watched
+//! for the other side going away.
 //!
-//! Tokio's pipe types do the waiting for both, because reading and writing a connected stream socket is no different.
+//! Tokio's pipe types do the waiting for both, because reading and writing a connected stream socket is no
+//! different.
 
 use std::{
     future::{Future, pending},
@@ -18,15 +19,15 @@ use tokio::{
     net::unix::pipe::{Receiver, Sender},
 };
 
-/// Whether the descriptor tells when it is ready. Regular files, terminals and `/dev/null` are not handled that way: the
-/// first never wait, and the mode of a terminal is not ours to change.
+/// Whether the descriptor tells when it is ready. Regular files, terminals and `/dev/null` are not handled
+/// that way: the first never wait, and the mode of a terminal is not ours to change.
 pub(super) fn is_pollable(fd: impl AsFd) -> io::Result<bool> {
     let kind = SFlag::from_bits_truncate(fstat(fd)?.st_mode) & SFlag::S_IFMT;
     Ok(kind == SFlag::S_IFIFO || kind == SFlag::S_IFSOCK)
 }
 
-/// Non-blocking mode, for as long as this value lives. The mode belongs to the open file, which other processes may share
-/// (the shell that started us), so it is put back in the end.
+/// Non-blocking mode, for as long as this value lives. The mode belongs to the open file, which other
+/// processes may share (the shell that started us), so it is put back in the end.
 #[derive(Debug)]
 pub(super) struct NonBlocking {
     fd: OwnedFd,
@@ -57,11 +58,11 @@ impl Drop for NonBlocking {
     }
 }
 
-/// Resolves when nobody can read any more what is written to this pipe or socket. Never resolves when that cannot be
-/// told; a write tells then.
+/// Resolves when nobody can read any more what is written to this pipe or socket. Never resolves when that
+/// cannot be told; a write tells then.
 pub(super) fn reader_gone(output: OwnedFd) -> io::Result<impl Future<Output = ()> + Send> {
-    // Waiting to write would wake the process whenever the other side reads. Waiting to read from an output wakes it only
-    // when the other side goes away, or ends its half of a socket.
+    // Waiting to write would wake the process whenever the other side reads. Waiting to read from an output
+    // wakes it only when the other side goes away, or ends its half of a socket.
     let watched = Receiver::from_owned_fd_unchecked(output.try_clone()?)?;
     Ok(async move {
         if let Err(error) = watch(watched, output).await {

@@ -1,8 +1,9 @@
 //! Serving one connection over a pair of streams, from its first line to its end.
 //!
-//! Reading and writing run side by side in one task. Reading never waits for writing; it only slows down while very
-//! much is unwritten, so that a client that sends faster than it reads gets a chance to catch up before its outbox
-//! overflows. Everything that can end a connection is listed in [`End`], and [`serve`] is where it is decided.
+//! Reading and writing run side by side in one task. Reading never waits for writing; it only slows down
+//! while very much is unwritten, so that a client that sends faster than it reads gets a chance to catch up
+//! before its outbox overflows. Everything that can end a connection is listed in [`End`], and [`serve`] is
+//! where it is decided.
 
 use std::{
     future::{Future, pending},
@@ -40,11 +41,12 @@ pub trait Connection: Send + Sync {
     /// A line of more than `limit` bytes came, which is lost.
     fn oversized_line(&self, limit: usize);
 
-    /// Resolves when every request received so far that is owed an answer has it in the outbox. No time limit.
+    /// Resolves when every request received so far that is owed an answer has it in the outbox. No time
+    /// limit.
     fn idle(&self) -> impl Future<Output = ()> + Send;
 
-    /// Cancels all work; resolves when the cancelled requests have their answers in the outbox, or after a bounded
-    /// time.
+    /// Cancels all work; resolves when the cancelled requests have their answers in the outbox, or after a
+    /// bounded time.
     fn shut_down(&self) -> impl Future<Output = ()> + Send;
 
     /// Resolves when a `shutdown` request has been served: its answer, if it wants one, is in the outbox.
@@ -62,15 +64,16 @@ pub enum StopSignal {
 
 /// How a connection ended.
 ///
-/// After the first three, all work is done or cancelled. The others end at once and cancel nothing: the caller drops
-/// what is running.
+/// After the first three, all work is done or cancelled. The others end at once and cancel nothing: the
+/// caller drops what is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The input ended, and what had been asked was answered.
     EndOfInput,
     /// The client asked for it with `shutdown`, or the host closed the outbox.
     Shutdown,
-    /// A signal asked for it. The answers of the cancelled requests were written if the client took them in time.
+    /// A signal asked for it. The answers of the cancelled requests were written if the client took them in
+    /// time.
     Stopped(StopSignal),
     /// Nobody reads the output any more.
     OutputClosed,
@@ -83,8 +86,8 @@ pub enum End {
 }
 
 impl End {
-    /// The exit code of a process that served just this connection. A client that is gone is no failure of ours; an
-    /// interrupt has the shell's customary code.
+    /// The exit code of a process that served just this connection. A client that is gone is no failure of
+    /// ours; an interrupt has the shell's customary code.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::EndOfInput | Self::Shutdown | Self::OutputClosed | Self::Stopped(StopSignal::Terminate) => {
@@ -98,8 +101,8 @@ impl End {
 
 /// Serves `connection` until it ends.
 ///
-/// `output_closed` resolves when the reader of the output is known to be gone, which a write may tell only much later.
-/// `stop` brings stop signals; the first begins an orderly end, the second ends at once.
+/// `output_closed` resolves when the reader of the output is known to be gone, which a write may tell only
+/// much later. `stop` brings stop signals; the first begins an orderly end, the second ends at once.
 pub async fn serve(
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send,

@@ -1,8 +1,8 @@
 //! The transport of `oam stdio`: one message a line on standard input and output.
 //!
-//! [`take_stdio`] moves the protocol away from the well-known descriptors, so that whatever a library prints ends up on
-//! standard error, and a child process or a stray read cannot take a message. Pipes and sockets are awaited; anything
-//! else (a file, a terminal) is read and written by threads.
+//! [`take_stdio`] moves the protocol away from the well-known descriptors, so that whatever a library prints
+//! ends up on standard error, and a child process or a stray read cannot take a message. Pipes and sockets
+//! are awaited; anything else (a file, a terminal) is read and written by threads.
 
 use std::{
     convert::Infallible,
@@ -36,8 +36,8 @@ pub struct StdioHandles {
     pub output: OwnedFd,
 }
 
-/// Takes standard input and output for the protocol alone. From here on the process reads nothing from descriptor 0, and
-/// what it writes to descriptor 1 goes to standard error.
+/// Takes standard input and output for the protocol alone. From here on the process reads nothing from
+/// descriptor 0, and what it writes to descriptor 1 goes to standard error.
 pub fn take_stdio() -> io::Result<StdioHandles> {
     let handles = StdioHandles {
         input: io::stdin().as_fd().try_clone_to_owned()?,
@@ -48,8 +48,8 @@ pub fn take_stdio() -> io::Result<StdioHandles> {
     Ok(handles)
 }
 
-/// Serves `connection` on the process's own input and output until it ends. SIGTERM and SIGINT end it in an orderly way;
-/// the second signal at once.
+/// Serves `connection` on the process's own input and output until it ends. SIGTERM and SIGINT end it in an
+/// orderly way; the second signal at once.
 ///
 /// A terminal is read by a thread of the runtime that cannot be interrupted: leave the process with
 /// [`std::process::exit`], or the runtime with `shutdown_background`, not by dropping the runtime.

@@ -216,6 +216,9 @@ fn tool(value: &Value) -> std::result::Result<Arc<ToolDefinition>, UnreadableToo
     let parameters = member("parameters").unwrap_or(&no_arguments);
     let parameters = GenerationSchema::from_generation_schema(parameters, &arguments_type_name(name))
         .map_err(|error| unreadable(error.to_string()))?;
+    if !parameters.is_object() {
+        return Err(unreadable("its parameters are not an object".into()));
+    }
     Ok(Arc::new(ToolDefinition {
         name: tool_name,
         description: description.into(),
