@@ -53,7 +53,7 @@ pub(crate) fn measure(plan: &Plan) -> Vec<Figure> {
 }
 
 /// A request as a line.
-fn line(id: usize, method: &str, params: Value) -> Vec<u8> {
+fn line(id: usize, method: &str, params: &Value) -> Vec<u8> {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).into_bytes()
 }
 
@@ -64,7 +64,7 @@ fn ping_lines(count: usize) -> Vec<Vec<u8>> {
 }
 
 fn turn_lines(count: usize, params: &Value) -> Vec<Vec<u8>> {
-    (0..count).map(|id| line(id, "session/respond", params.clone())).collect()
+    (0..count).map(|id| line(id, "session/respond", params)).collect()
 }
 
 /// An `oam` with a session "a".
@@ -76,7 +76,7 @@ fn with_session(params: Value) -> Pipe {
 
 fn create(oam: &mut Pipe, session: &str, mut params: Value) {
     params["session"] = json!(session);
-    oam.exchange(&line(0, "session/create", params));
+    oam.exchange(&line(0, "session/create", &params));
 }
 
 fn is_answer(line: &[u8]) -> bool {
@@ -148,14 +148,13 @@ fn turns(plan: &Plan) -> Vec<Figure> {
     streaming["stream"] = json!(true);
     let (pings, unstreamed, streamed) =
         (ping_lines(plan.pings), turn_lines(plan.turns, &prompt), turn_lines(plan.turns, &streaming));
-    let nanos = |cpu: Option<Duration>| cpu.map_or(f64::NAN, |cpu| cpu.as_secs_f64() * 1e9);
     let measured = |oam: &mut Pipe, lines: &[Vec<u8>]| {
-        let before = nanos(oam.cpu());
+        let before = oam.cpu();
         let time = oam.pipelined(lines, |line, replies| {
             answer_call(line, replies);
             is_answer(line)
         });
-        (time.as_secs_f64() * 1e9 / lines.len() as f64, (nanos(oam.cpu()) - before) / lines.len() as f64)
+        (time.as_secs_f64() * 1e9 / lines.len() as f64, (oam.cpu() - before) / lines.len() as f64)
     };
     let [ping, ping_cpu, turn, turn_cpu, stream, stream_cpu, tool, tool_cpu] =
         best(plan.repetitions, f64::min, || {
@@ -204,9 +203,7 @@ fn long_session(plan: &Plan) -> Option<Figure> {
             oam.pipelined(&turns(skip), |line, _| is_answer(line));
             let before = oam.cpu();
             oam.pipelined(&turns(SPAN), |line, _| is_answer(line));
-            oam.cpu()
-                .zip(before)
-                .map_or(f64::NAN, |(now, before)| (now - before).as_secs_f64() * 1e9 / SPAN as f64)
+            (oam.cpu() - before) / SPAN as f64
         };
         let early = span(EARLY);
         [span(plan.long_session - EARLY - SPAN), early]

@@ -41,9 +41,9 @@ impl Pipe {
         Self::start(command)
     }
 
-    /// Processor time so far, where the system tells it.
-    pub(crate) fn cpu(&self) -> Option<Duration> {
-        procfs::cpu_nanos(self.child.id()).ok().map(Duration::from_nanos)
+    /// Processor time so far in nanoseconds; not a number where the system does not tell it.
+    pub(crate) fn cpu(&self) -> f64 {
+        procfs::cpu_nanos(self.child.id()).map_or(f64::NAN, |nanos| nanos as f64)
     }
 
     /// Resident memory in KiB, where the system tells it.

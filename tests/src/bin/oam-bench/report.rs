@@ -62,11 +62,7 @@ impl Figure {
 /// The figures as a table for people.
 pub(crate) fn table(figures: &[Figure]) -> String {
     let mut out = String::new();
-    let _ = writeln!(
-        out,
-        "{:<46} {:>12} {:<10} {:>12} {:>7}  {:<13} {}",
-        "", "measured", "", "beside", "ratio", "goal", ""
-    );
+    let _ = writeln!(out, "{:<46} {:>12} {:<10} {:>12} {:>7}  goal", "", "measured", "", "beside", "ratio");
     for figure in figures {
         let _ = writeln!(
             out,
