@@ -1,4 +1,4 @@
-//! JSON as text, in the one form that `oam` writes everywhere (spec/protocol.md §1, §9).
+//! JSON as text, in the one form that `oam` writes everywhere (docs/PROTOCOL.md, Framing).
 //!
 //! Integral numbers are plain digits (`42.0` is `42`, `1e3` is `1000`), other numbers have the shortest form that
 //! reads back the same, and the line separators U+2028 and U+2029 are escaped so that no reader splits a line at
@@ -60,6 +60,9 @@ pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 }
 
 /// `value` as compact JSON text.
+///
+/// # Panics
+/// As [`write`] does.
 pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
     let mut out = Vec::new();
     write(&mut out, value);
@@ -67,6 +70,9 @@ pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
 }
 
 /// `value` as an error message shows it: its compact JSON text, cut to 80 characters.
+///
+/// # Panics
+/// As [`write`] does.
 pub fn abridged<T: Serialize + ?Sized>(value: &T) -> String {
     const LONGEST: usize = 80;
     const ELLIPSIS: &str = "...";
