@@ -248,7 +248,7 @@ impl Bridge {
                 let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
                 if let Err(responder) = pushed {
                     let message =
-                        format!("{describe} has {limit} unfinished operations; wait for some to end.");
+                        format!("The queue of {describe} is full: {limit} operations are unfinished.");
                     responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
                 }
             }

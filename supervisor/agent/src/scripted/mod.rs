@@ -18,6 +18,8 @@ use pieces::Pieces;
 use script::{Action, ScriptedCall, Step, TEMPLATE_CHUNKS};
 pub use script::{Script, ScriptError};
 
+use serde_json::Value;
+
 use crate::{
     error::ModelError,
     json_text,
@@ -129,6 +131,13 @@ async fn play(
 async fn say(text: String, chunks: usize, structured: bool, sink: &mut dyn StepSink) -> StepOutcome {
     let mut tokens = 0;
     let mut json = PartialJson::default();
+    let mut last = None;
+    let mut hear = |value: Value, sink: &mut dyn StepSink| {
+        if last.as_ref() != Some(&value) {
+            sink.partial(value.clone());
+            last = Some(value);
+        }
+    };
     for (piece, characters) in Pieces::new(&text, chunks) {
         // Many pieces must not keep the thread from everything else.
         tokio::task::coop::consume_budget().await;
@@ -136,11 +145,11 @@ async fn say(text: String, chunks: usize, structured: bool, sink: &mut dyn StepS
         if !structured {
             sink.text(piece);
         } else if let Some(value) = json.push(piece) {
-            sink.partial(value);
+            hear(value, sink);
         }
     }
     if let Some(value) = json.finish() {
-        sink.partial(value);
+        hear(value, sink);
     }
     outcome(StepContent::Text(text), tokens)
 }
