@@ -22,7 +22,7 @@ impl Formatter for WireFormatter {
         #[expect(clippy::cast_possible_truncation, reason = "integral and within the range of i64")]
         if value.fract() == 0.0 && value.abs() < PLAIN_DIGITS_BELOW {
             CompactFormatter.write_i64(writer, value as i64)
-        } else if value.abs() == f64::MAX {
+        } else if value.abs() >= f64::MAX {
             // What was read as the largest double was beyond it.
             CompactFormatter.write_null(writer)
         } else {
