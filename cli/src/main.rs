@@ -1,4 +1,5 @@
 //! `oam`: agents and game characters on on-device language models, for game engines and for the command line.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
 mod commands;

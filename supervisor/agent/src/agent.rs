@@ -221,9 +221,9 @@ impl Agent {
         Arc::clone(&self.inner.conversation.lock().settings.tools)
     }
 
-    /// How many entries the conversation has, instructions not counted.
+    /// How many entries [`saved_transcript`](Self::saved_transcript) has now, instructions not counted.
     pub fn entry_count(&self) -> usize {
-        self.inner.conversation.lock().transcript().len()
+        self.inner.conversation.lock().public_transcript().len()
     }
 
     /// The conversation to save, with instructions and tools in force; during a turn the state in progress.

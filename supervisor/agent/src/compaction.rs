@@ -77,12 +77,12 @@ pub(crate) async fn run(
 
 /// Where the kept turns begin, or `None` when there is nothing before them.
 fn cut_point(transcript: &Transcript, keep_recent_turns: usize) -> Option<usize> {
-    let starts = transcript.turn_starts();
-    if starts.len() <= keep_recent_turns {
+    let prompts = transcript.prompts();
+    if prompts.len() <= keep_recent_turns {
         return None;
     }
-    let first_kept = starts.len() - keep_recent_turns;
-    Some(starts.get(first_kept).copied().unwrap_or(transcript.len()))
+    let first_kept = prompts.len() - keep_recent_turns;
+    Some(prompts.get(first_kept).copied().unwrap_or(transcript.len()))
 }
 
 fn summary_prompt(entries: &[Arc<Entry>], summary_so_far: Option<&str>) -> String {

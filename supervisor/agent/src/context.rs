@@ -80,7 +80,7 @@ impl Window {
                 is_whole = false;
                 break;
             }
-            if index > 0 && matches!(entry.content, EntryContent::Prompt(_)) {
+            if index > 0 && transcript.starts_turn(index) {
                 cut_points.push(Cut { entry: index, tokens });
             }
         }
@@ -221,6 +221,14 @@ mod tests {
         assert_eq!(hidden(Some(10_000), &transcript).await, 6);
         let single = conversation(0, 0);
         assert_eq!(hidden(Some(10_000), &single).await, 0);
+    }
+
+    #[tokio::test]
+    async fn a_restored_output_stays_with_the_empty_prompt_that_continues_from_it() {
+        let mut transcript = conversation(3, 3000);
+        transcript.push(Entry::tool_output("c", "look", "shut"));
+        transcript.push(Entry::prompt(""));
+        assert_eq!(hidden(Some(10_000), &transcript).await, 6);
     }
 
     #[tokio::test]

@@ -75,7 +75,15 @@ impl Conversation {
         &mut self.transcript
     }
 
-    /// The conversation as it is saved. A turn in progress is shown without its `respond_directly` rounds.
+    /// The conversation as hosts and clients see it: a turn in progress without its calls of `respond_directly`.
+    pub(crate) fn public_transcript(&self) -> Transcript {
+        let mut transcript = self.transcript.clone();
+        let turn_start = transcript.len() - transcript.current_turn().len();
+        drop_respond_directly(&mut transcript, turn_start);
+        transcript
+    }
+
+    /// The conversation as it is saved.
     pub(crate) fn saved(&self) -> SavedTranscript {
         let tools: Vec<Arc<ToolDefinition>> =
             self.setup.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect();
@@ -84,10 +92,7 @@ impl Conversation {
             instructions: self.setup.instructions.clone(),
             tools: tools.into_iter().map(Ok).collect(),
         });
-        let mut transcript = self.transcript.clone();
-        let turn_start = self.transcript.len() - self.transcript.view_from(0).current_turn().len();
-        drop_respond_directly(&mut transcript, turn_start);
-        SavedTranscript { setup, transcript }
+        SavedTranscript { setup, transcript: self.public_transcript() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong in a turn, under the stable names of the protocol's error table (spec/protocol.md §8).
+//! What can go wrong in a turn, under the stable names of the protocol's error table (docs/PROTOCOL.md, Errors).
 
 use std::time::{Duration, SystemTime};
 

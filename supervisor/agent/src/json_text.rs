@@ -1,4 +1,4 @@
-//! JSON as text, in the one form that `oam` writes everywhere (spec/protocol.md §1, §9).
+//! JSON as text, in the one form that `oam` writes everywhere (docs/PROTOCOL.md, Framing).
 //!
 //! Integral numbers are plain digits (`42.0` is `42`, `1e3` is `1000`), other numbers have the shortest form that
 //! reads back the same, and the line separators U+2028 and U+2029 are escaped so that no reader splits a line at
@@ -22,6 +22,9 @@ impl Formatter for WireFormatter {
         #[expect(clippy::cast_possible_truncation, reason = "integral and within the range of i64")]
         if value.fract() == 0.0 && value.abs() < PLAIN_DIGITS_BELOW {
             CompactFormatter.write_i64(writer, value as i64)
+        } else if value.abs() >= f64::MAX {
+            // What was read as the largest double was beyond it.
+            CompactFormatter.write_null(writer)
         } else {
             CompactFormatter.write_f64(writer, value)
         }
@@ -60,6 +63,9 @@ pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 }
 
 /// `value` as compact JSON text.
+///
+/// # Panics
+/// As [`write`] does.
 pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
     let mut out = Vec::new();
     write(&mut out, value);
@@ -67,6 +73,9 @@ pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
 }
 
 /// `value` as an error message shows it: its compact JSON text, cut to 80 characters.
+///
+/// # Panics
+/// As [`write`] does.
 pub fn abridged<T: Serialize + ?Sized>(value: &T) -> String {
     const LONGEST: usize = 80;
     const ELLIPSIS: &str = "...";
@@ -96,6 +105,7 @@ mod tests {
             (json!(9_007_199_254_740_991_i64), "9007199254740991"),
             (json!(1e300), "1e+300"),
             (json!(u64::MAX), "18446744073709551615"),
+            (json!(-f64::MAX), "null"),
         ];
         for (value, text) in cases {
             assert_eq!(compact(&value), text);

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::{ErrorCode, ModelError};
 
 const FIRST_DELAY: Duration = Duration::from_millis(300);
-const LONGEST_DELAY: Duration = Duration::from_secs(60);
+const LONGEST_DELAY: Duration = Duration::from_mins(1);
 /// A rate limit that ends later than this is reported instead of waited for.
 const WORTH_WAITING: Duration = Duration::from_secs(5);
 

@@ -35,8 +35,8 @@ pub enum RunEvent {
 
 /// One turn as a stream of events, made by [`Agent::run`].
 ///
-/// The turn makes progress only while the stream is polled, so events never pile up. After an error nothing
-/// follows and the conversation is as it was. Dropping the stream cancels the turn.
+/// The turn makes progress only while the stream is polled, so events never pile up. What
+/// happened before an error is yielded before it; nothing follows, and the conversation is as it was. Dropping the stream cancels the turn.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -62,7 +62,10 @@ pub enum RunEvent {
 /// # }).unwrap();
 /// ```
 pub struct Run {
+    /// `None` once it has ended.
     turn: Option<BoxFuture<'static, Result<TurnResponse, AgentError>>>,
+    /// How it ended, until that has been told.
+    end: Option<Result<TurnResponse, AgentError>>,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -87,12 +90,16 @@ impl Run {
         let shared = Arc::new(Mutex::new(Shared::default()));
         let mut host = RunHost(Arc::clone(&shared));
         let turn = Box::pin(async move { agent.respond_with(&prompt, &options, &mut host).await });
-        Self { turn: Some(turn), shared }
+        Self { turn: Some(turn), end: None, shared }
     }
 
     /// The next event; `None` after the end.
     pub async fn next_event(&mut self) -> Option<Result<RunEvent, AgentError>> {
         self.next().await
+    }
+
+    fn next_heard(&self) -> Option<RunEvent> {
+        lock(&self.shared).events.pop_front()
     }
 
     /// Answers a requested call. `false` when it is not open (any more).
@@ -106,25 +113,23 @@ impl Stream for Run {
     type Item = Result<RunEvent, AgentError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(event) = lock(&self.shared).events.pop_front() {
+        let run = &mut *self;
+        if let Some(event) = run.next_heard() {
             return Poll::Ready(Some(Ok(event)));
         }
-        let Some(turn) = &mut self.turn else { return Poll::Ready(None) };
-        match turn.as_mut().poll(context) {
-            Poll::Ready(Ok(response)) => {
-                self.turn = None;
-                lock(&self.shared).events.push_back(RunEvent::Completed(response));
-            }
-            Poll::Ready(Err(error)) => {
-                self.turn = None;
-                lock(&self.shared).events.clear();
-                return Poll::Ready(Some(Err(error)));
-            }
-            Poll::Pending => {}
+        if let Some(turn) = &mut run.turn
+            && let Poll::Ready(end) = turn.as_mut().poll(context)
+        {
+            run.turn = None;
+            run.end = Some(end);
         }
-        match lock(&self.shared).events.pop_front() {
-            Some(event) => Poll::Ready(Some(Ok(event))),
-            None => Poll::Pending,
+        if let Some(event) = run.next_heard() {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        match run.end.take() {
+            Some(end) => Poll::Ready(Some(end.map(RunEvent::Completed))),
+            None if run.turn.is_some() => Poll::Pending,
+            None => Poll::Ready(None),
         }
     }
 }

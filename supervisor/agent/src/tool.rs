@@ -11,7 +11,7 @@ use crate::{
     schema::{GenerationSchema, SchemaError, SchemaWarning},
 };
 
-/// A tool's name: 1–64 of `A–Z a–z 0–9 _ - .` (spec/protocol.md §9).
+/// A tool's name: 1–64 of `A–Z a–z 0–9 _ - .` (docs/PROTOCOL.md, Tool definitions).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolName(Arc<str>);
 
@@ -272,7 +272,8 @@ impl Serialize for ToolRecord {
         record.serialize_field("output", &self.output)?;
         record.serialize_field("isError", &self.output.is_error())?;
         #[expect(clippy::cast_precision_loss, reason = "a call lasts less than 2^53 ms")]
-        record.serialize_field("durationSeconds", &((self.duration.as_micros() as f64 / 1e3).round() / 1e3))?;
+        record
+            .serialize_field("durationSeconds", &((self.duration.as_micros() as f64 / 1e3).round() / 1e3))?;
         record.end()
     }
 }

@@ -46,10 +46,14 @@ enum Admission<'a> {
     Admitted(&'a Tool),
 }
 
+/// An admitted call that has ended.
 struct Ended {
     index: usize,
+    call: Arc<ToolCall>,
     output: ToolOutput,
-    timed_out: bool,
+    duration: Duration,
+    /// The client was asked, and has not answered in time.
+    is_abandoned: bool,
 }
 
 impl Round<'_> {
@@ -66,7 +70,6 @@ impl Round<'_> {
 
         let mut outputs: Vec<Option<String>> = vec![None; calls.len()];
         let mut running = FuturesUnordered::new();
-        let mut started: Vec<Option<(Arc<ToolCall>, Instant)>> = vec![None; calls.len()];
         for (index, call) in calls.iter().enumerate() {
             let admission = self.admit(call, progress.calls);
             if !matches!(admission, Admission::RespondDirectly) {
@@ -79,18 +82,13 @@ impl Round<'_> {
                     outputs[index] = Some(output.model_text());
                     complete(public_call(call), output, Duration::ZERO, host, records);
                 }
-                Admission::Admitted(tool) => {
-                    let call = public_call(call);
-                    running.push(start(index, tool, &call, host));
-                    started[index] = Some((call, Instant::now()));
-                }
+                Admission::Admitted(tool) => running.push(start(index, tool, public_call(call), host)),
             }
         }
-        while let Some(Ended { index, output, timed_out }) = running.next().await {
-            let Some((call, since)) = started[index].take() else { continue };
+        while let Some(Ended { index, call, output, duration, is_abandoned }) = running.next().await {
             let text = output.model_text();
-            complete(Arc::clone(&call), output, since.elapsed(), host, records);
-            if timed_out {
+            complete(Arc::clone(&call), output, duration, host, records);
+            if is_abandoned {
                 host.abandon_client_call(&call, &text);
             }
             outputs[index] = Some(text);
@@ -140,38 +138,38 @@ fn public_call(call: &ModelToolCall) -> Arc<ToolCall> {
     Arc::new(ToolCall { id: CallId::random(), name: call.name.clone(), arguments: call.arguments.clone() })
 }
 
+/// Starts an admitted call. The future ends with its output, at the tool's time limit at the latest.
 fn start(
     index: usize,
     tool: &Tool,
-    call: &Arc<ToolCall>,
+    call: Arc<ToolCall>,
     host: &mut dyn TurnHost,
 ) -> BoxFuture<'static, Ended> {
     let execution = match tool.executor {
         ToolExecutor::Client => Execution::Client,
         ToolExecutor::Local(_) => Execution::Local,
     };
-    host.event(TurnEvent::ToolCallStarted { call: Arc::clone(call), execution });
-    let answer: BoxFuture<'static, ToolOutput> = match &tool.executor {
+    host.event(TurnEvent::ToolCallStarted { call: Arc::clone(&call), execution });
+    let (since, limit) = (Instant::now(), tool.timeout);
+    let output: BoxFuture<'static, ToolOutput> = match &tool.executor {
         ToolExecutor::Client => {
-            let answer = host.call_client(call);
+            let answer = host.call_client(&call);
             Box::pin(async move {
                 answer.await.unwrap_or_else(|_| ToolOutput::Error("The tool call was cancelled.".to_owned()))
             })
         }
-        ToolExecutor::Local(function) => function(Arc::clone(call)),
+        ToolExecutor::Local(function) => function(Arc::clone(&call)),
     };
-    let Some(limit) = tool.timeout else {
-        return Box::pin(async move { Ended { index, output: answer.await, timed_out: false } });
-    };
-    let name = tool.name().clone();
     Box::pin(async move {
-        match tokio::time::timeout(limit, answer).await {
-            Ok(output) => Ended { index, output, timed_out: false },
-            Err(_) => {
-                let message = format!("Tool '{name}' timed out after {}.", duration_text(limit));
-                Ended { index, output: ToolOutput::Error(message), timed_out: true }
-            }
-        }
+        let in_time = match limit {
+            Some(limit) => tokio::time::timeout(limit, output).await.map_err(|_| limit),
+            None => Ok(output.await),
+        };
+        let is_abandoned = in_time.is_err() && execution == Execution::Client;
+        let output = in_time.unwrap_or_else(|limit| {
+            ToolOutput::Error(format!("Tool '{}' timed out after {}.", call.name, duration_text(limit)))
+        });
+        Ended { index, call, output, duration: since.elapsed(), is_abandoned }
     })
 }
 

@@ -124,6 +124,8 @@ impl Turn<'_> {
         let mut usage = Usage::default();
         let mut refused_rounds = 0;
         for index in 0.. {
+            // A model and tools that never wait must not keep the thread from everything else.
+            tokio::task::coop::consume_budget().await;
             let plan = steering::plan(self.policy, &setup.tools, progress);
             let outcome = self.step(index, setup, &plan, progress, record, tally, voice, host).await?;
             usage += outcome.usage;

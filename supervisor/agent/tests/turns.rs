@@ -1,4 +1,5 @@
 //! What a turn does, seen by a host: through the public interface, with a scripted model and simulated time.
+#![allow(clippy::unwrap_used)]
 
 use std::{
     future::Future,
@@ -9,9 +10,10 @@ use std::{
 };
 
 use oam_agent::{
-    Agent, AgentError, AgentOptions, AgentSetup, Availability, BoxFuture, Compaction, ErrorCode, Model, ModelError,
-    RunEvent, Script, ScriptedModel, StepOutcome, StepRequest, StepSink, Tool, ToolChoice, ToolDefinition, ToolMode,
-    ToolName, ToolOutput, ToolPolicy, TurnEvent, TurnOptions, TurnResponse, schema::GenerationSchema,
+    Agent, AgentError, AgentOptions, AgentSetup, Availability, BoxFuture, Compaction, ErrorCode, Model,
+    ModelError, RunEvent, Script, ScriptedModel, StepOutcome, StepRequest, StepSink, Tool, ToolChoice,
+    ToolDefinition, ToolMode, ToolName, ToolOutput, ToolPolicy, TurnEvent, TurnOptions, TurnResponse,
+    schema::GenerationSchema,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -51,11 +53,7 @@ fn code(result: Result<TurnResponse, AgentError>) -> ErrorCode {
 
 /// The records of a turn as `(output, is_error)`.
 fn outputs(response: &TurnResponse) -> Vec<(String, bool)> {
-    response
-        .tool_calls
-        .iter()
-        .map(|record| (record.output.model_text(), record.output.is_error()))
-        .collect()
+    response.tool_calls.iter().map(|record| (record.output.model_text(), record.output.is_error())).collect()
 }
 
 /// A model that notes what it is asked and passes it on.
@@ -100,8 +98,8 @@ async fn tools_are_called_until_the_model_answers() {
     let response = guard.respond("Open the gates.", &choosing(ToolChoice::Required)).await.unwrap();
 
     assert_eq!(response.text, "opened north\nopened south");
-    let modes: Vec<_> = model.requests().iter().map(|request| request.tool_mode).collect();
-    assert_eq!(modes, [ToolMode::Required, ToolMode::Allowed, ToolMode::Allowed]);
+    let tool_modes: Vec<_> = model.requests().iter().map(|request| request.tool_mode).collect();
+    assert_eq!(tool_modes, [ToolMode::Required, ToolMode::Allowed, ToolMode::Allowed]);
     // Prompt, two rounds of call and output, answer.
     assert_eq!(guard.entry_count(), 6);
 }
@@ -125,7 +123,10 @@ async fn responding_directly_is_seen_by_nobody_but_the_model() {
     assert_eq!(guard.entry_count(), 2);
     assert_eq!(response.steps[1].completed_tool_rounds, 1);
     let first = &model.requests()[0];
-    assert_eq!(first.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["open_gate", "respond_directly"]);
+    assert_eq!(
+        first.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        ["open_gate", "respond_directly"]
+    );
     assert_eq!(response.steps[0].enabled_tools, [ToolName::new("open_gate").unwrap()]);
     guard.respond("Bye.", &TurnOptions::default()).await.unwrap();
     assert_eq!(model.requests()[2].transcript.len(), 3, "the next turn sees no trace of it");
@@ -136,13 +137,20 @@ async fn calls_that_cannot_be_made_become_error_outputs() {
     let cases = [
         (json!({"name": "ghost"}), "Error: There is no tool 'ghost'. Available tools: open_gate."),
         (json!({"name": "open_gate", "arguments": {}}), "Error: The arguments of 'open_gate' do not fit: "),
-        (json!({"name": "open_gate", "arguments": {"gate": 5}}), "Error: The arguments of 'open_gate' do not fit: "),
-        (json!({"name": "open_gate", "arguments": {"gate": "a", "x": 1}}), "Error: The arguments of 'open_gate' do not fit: "),
+        (
+            json!({"name": "open_gate", "arguments": {"gate": 5}}),
+            "Error: The arguments of 'open_gate' do not fit: ",
+        ),
+        (
+            json!({"name": "open_gate", "arguments": {"gate": "a", "x": 1}}),
+            "Error: The arguments of 'open_gate' do not fit: ",
+        ),
         (json!({"name": "respond_directly"}), "Error: There is no tool 'respond_directly'."),
     ];
     for (wrong, expected) in cases {
         let steps = json!([{"toolCalls": [wrong]}, call("west"), {"template": "{toolOutput}"}]);
-        let response = agent(scripted(&steps), vec![open_gate()]).respond("Go.", &TurnOptions::default()).await.unwrap();
+        let response =
+            agent(scripted(&steps), vec![open_gate()]).respond("Go.", &TurnOptions::default()).await.unwrap();
         let outputs = outputs(&response);
         assert!(outputs[0].0.starts_with(expected) && outputs[0].1, "{outputs:?}");
         assert_eq!(outputs[1], ("opened west".to_owned(), false), "the model may try again");
@@ -151,11 +159,16 @@ async fn calls_that_cannot_be_made_become_error_outputs() {
 
 #[tokio::test]
 async fn a_tool_outside_the_step_is_refused() {
-    let wave = Tool::local(definition("wave", &json!({"type": "object"})), async |_| ToolOutput::Text("waved".into()));
+    let wave = Tool::local(definition("wave", &json!({"type": "object"})), async |_| {
+        ToolOutput::Text("waved".into())
+    });
     let steps = json!([{"toolCalls": [{"name": "wave"}]}, {"text": "Fine."}]);
     let guard = agent(scripted(&steps), vec![open_gate(), wave]);
     let response = guard.respond("Go.", &choosing(ToolChoice::Tool("open_gate".into()))).await.unwrap();
-    assert_eq!(outputs(&response)[0].0, "Error: Tool 'wave' is not available in this step. Available tools: open_gate.");
+    assert_eq!(
+        outputs(&response)[0].0,
+        "Error: Tool 'wave' is not available in this step. Available tools: open_gate."
+    );
 }
 
 #[tokio::test]
@@ -170,8 +183,9 @@ async fn a_model_that_never_stops_calling_ends_in_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn a_local_tool_has_a_time_limit() {
-    let slow = Tool::local(definition("slow", &json!({"type": "object"})), async |_| std::future::pending().await)
-        .with_timeout(Some(Duration::from_millis(1500)));
+    let slow =
+        Tool::local(definition("slow", &json!({"type": "object"})), async |_| std::future::pending().await)
+            .with_timeout(Some(Duration::from_millis(1500)));
     let steps = json!([{"toolCalls": [{"name": "slow"}]}, {"template": "{toolOutput}"}]);
     let response = agent(scripted(&steps), vec![slow]).respond("Go.", &TurnOptions::default()).await.unwrap();
     assert_eq!(response.text, "Error: Tool 'slow' timed out after 1s 500ms.");
@@ -181,7 +195,10 @@ async fn a_local_tool_has_a_time_limit() {
 #[tokio::test(start_paused = true)]
 async fn parallel_calls_run_side_by_side_and_keep_their_order_for_the_model() {
     let sleepy = Tool::local(
-        definition("sleep", &json!({"type": "object", "properties": {"ms": {"type": "integer"}}, "required": ["ms"]})),
+        definition(
+            "sleep",
+            &json!({"type": "object", "properties": {"ms": {"type": "integer"}}, "required": ["ms"]}),
+        ),
         async |call| {
             let ms = call.arguments["ms"].as_u64().unwrap_or(0);
             tokio::time::sleep(Duration::from_millis(ms)).await;
@@ -191,7 +208,8 @@ async fn parallel_calls_run_side_by_side_and_keep_their_order_for_the_model() {
     let calls: Vec<_> = [300, 100, 200].map(|ms| json!({"name": "sleep", "arguments": {"ms": ms}})).into();
     let steps = json!([{"toolCalls": calls}, {"template": "{toolOutputs}"}]);
     let begun = Instant::now();
-    let response = agent(scripted(&steps), vec![sleepy]).respond("Go.", &TurnOptions::default()).await.unwrap();
+    let response =
+        agent(scripted(&steps), vec![sleepy]).respond("Go.", &TurnOptions::default()).await.unwrap();
     assert_eq!(begun.elapsed().as_millis(), 300);
     assert_eq!(response.text, "300\n100\n200", "the model reads outputs in call order");
     let completed: Vec<_> = response.tool_calls.iter().map(|record| record.output.model_text()).collect();
@@ -201,7 +219,10 @@ async fn parallel_calls_run_side_by_side_and_keep_their_order_for_the_model() {
 #[tokio::test(start_paused = true)]
 async fn passing_failures_are_retried_after_growing_delays() {
     let steps = json!([{"error": "generation_failed"}, {"error": "rate_limited"}, {"text": "At last."}]);
-    let setup = AgentSetup { options: AgentOptions { max_attempts: 3, ..AgentOptions::default() }, ..AgentSetup::default() };
+    let setup = AgentSetup {
+        options: AgentOptions { max_attempts: 3, ..AgentOptions::default() },
+        ..AgentSetup::default()
+    };
     let agent = Agent::new(scripted(&steps), setup).unwrap();
     let begun = Instant::now();
     let response = agent.respond("Go.", &TurnOptions::default()).await.unwrap();
@@ -256,6 +277,59 @@ async fn a_structured_answer_that_breaks_its_schema_never_reaches_the_host() {
         let response = once.respond("Go.", &options).await.unwrap();
         assert_eq!(response.text, r#"{"reasoning":"Fair.","choice":"sell"}"#, "a retry may mend it: {bad}");
     }
+}
+
+/// What a stream yields, in short, and how it ended.
+async fn yielded(agent: &Agent) -> (Vec<&'static str>, Option<AgentError>) {
+    let mut run = agent.run("Go.", TurnOptions::default());
+    let mut events = Vec::new();
+    while let Some(event) = run.next_event().await {
+        events.push(match event {
+            Ok(RunEvent::Turn(TurnEvent::ModelStep { .. })) => "step",
+            Ok(RunEvent::Turn(TurnEvent::ToolCallStarted { .. })) => "started",
+            Ok(RunEvent::Turn(TurnEvent::ToolCallCompleted { .. })) => "completed",
+            Ok(RunEvent::Turn(_)) => "answer",
+            Ok(RunEvent::ToolCallRequested(_)) => "requested",
+            Ok(RunEvent::ToolCallAbandoned(_)) => "abandoned",
+            Ok(RunEvent::Completed(_)) => "end",
+            Err(error) => {
+                assert!(run.next_event().await.is_none());
+                return (events, Some(error));
+            }
+        });
+    }
+    (events, None)
+}
+
+#[tokio::test]
+async fn what_happened_before_an_error_is_yielded_before_it() {
+    let refusing = agent(scripted(&json!([call("north"), {"error": "refusal"}])), vec![open_gate()]);
+    let (events, error) = yielded(&refusing).await;
+    assert_eq!(events, ["step", "started", "completed", "step"]);
+    assert_eq!(error.unwrap().code(), ErrorCode::Refusal);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_call_that_was_asked_for_is_abandoned() {
+    let parameters = json!({"type": "object", "properties": {"gate": {"type": "string"}}});
+    let local = Tool::local(definition("open_gate", &parameters), async |_| std::future::pending().await);
+    let client = Tool::client(definition("open_gate", &parameters));
+    let steps = json!([call("north"), {"text": "Stuck."}]);
+    let (events, _) = yielded(&agent(scripted(&steps), vec![local])).await;
+    assert_eq!(events, ["step", "started", "completed", "step", "end"]);
+    let (events, _) = yielded(&agent(scripted(&steps), vec![client])).await;
+    assert_eq!(events, ["step", "started", "requested", "completed", "abandoned", "step", "end"]);
+}
+
+#[tokio::test]
+async fn a_model_that_never_waits_can_be_cancelled() {
+    let endless = json!({"steps": [], "fallback": {"toolCalls": [{"name": "ghost"}]}});
+    let policy = ToolPolicy { max_tool_rounds: u32::MAX, max_tool_calls: u32::MAX, ..ToolPolicy::default() };
+    let options = TurnOptions { policy: Some(policy), ..TurnOptions::default() };
+    let guard = agent(scripted(&endless), vec![open_gate()]);
+    let turn = guard.respond("Go.", &options);
+    assert!(tokio::time::timeout(Duration::from_millis(1), turn).await.is_err());
+    assert_eq!(guard.entry_count(), 0);
 }
 
 /// The text events of a turn as `(delta, is_reset)`, and what they add up to.

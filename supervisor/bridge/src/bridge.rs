@@ -14,7 +14,8 @@ use std::{
     time::Duration,
 };
 
-use oam_agent::{ErrorCode, Model};
+use futures_util::{FutureExt, future::join_all};
+use oam_agent::{BoxFuture, ErrorCode, Model};
 use serde_json::Value;
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -189,9 +190,9 @@ impl Bridge {
         self.inner.method_sets.iter().flat_map(|set| set.notifications()).collect()
     }
 
-    /// Resolves when every request so far has been answered.
+    /// Resolves when no request waits for its answer and no notification is at work.
     pub async fn idle(&self) {
-        self.inner.unanswered.at_most(0).await;
+        self.inner.unanswered.none().await;
     }
 
     /// Does what the `shutdown` method does; returns when it is done.
@@ -247,7 +248,7 @@ impl Bridge {
                 let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
                 if let Err(responder) = pushed {
                     let message =
-                        format!("{describe} has {limit} unfinished operations; wait for some to end.");
+                        format!("The queue of {describe} is full: {limit} operations are unfinished.");
                     responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
                 }
             }
@@ -276,7 +277,7 @@ impl Bridge {
         })
     }
 
-    fn spawn(&self, work: oam_agent::BoxFuture<'static, Result<Payload, BridgeError>>, responder: Responder) {
+    fn spawn(&self, work: BoxFuture<'static, Result<Payload, BridgeError>>, responder: Responder) {
         let stop = self.inner.stop.clone();
         let task = async move {
             let result = tokio::select! {
@@ -292,29 +293,33 @@ impl Bridge {
     /// Cancels all work, waits for its answers, then answers `shutdown` and whatever arrived meanwhile.
     async fn finish_shutdown(&self, responder: Responder) {
         let inner = &*self.inner;
+        inner.stop.cancel();
+        inner.tasks.close();
         let stopping = async {
-            for set in &inner.method_sets {
-                set.shut_down().await;
+            let sets = inner
+                .method_sets
+                .iter()
+                .map(|set| AssertUnwindSafe(async { set.shut_down().await }).catch_unwind());
+            if join_all(sets).await.iter().any(Result::is_err) {
+                tracing::error!("a set of methods failed unexpectedly while it shut down");
             }
-            inner.stop.cancel();
-            inner.tasks.close();
             inner.tasks.wait().await;
         };
         if tokio::time::timeout(SHUTDOWN_LIMIT, stopping).await.is_err() {
-            inner.stop.cancel();
             tracing::warn!("shut down although some work has not answered its cancellation yet");
         }
-        let mut phase = self.phase();
-        responder.answer(Ok(Payload::empty_object()));
-        let before = std::mem::replace(&mut *phase, Phase::ShutDown);
-        if let Phase::ShuttingDown { waiting } = before {
-            for responder in waiting {
-                responder.answer(Err(BridgeError::shut_down()));
+        {
+            let mut phase = self.phase();
+            responder.answer(Ok(Payload::empty_object()));
+            if let Phase::ShuttingDown { waiting } = std::mem::replace(&mut *phase, Phase::ShutDown) {
+                for responder in waiting {
+                    responder.answer(Err(BridgeError::shut_down()));
+                }
             }
         }
-        drop(phase);
         inner.is_shut_down.cancel();
         if let Some(on_shutdown) = &inner.config.on_shutdown {
+            inner.outbox.written().await;
             on_shutdown();
         }
     }

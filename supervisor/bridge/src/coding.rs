@@ -104,7 +104,8 @@ pub(crate) fn tool_choice(params: &Params<'_>, key: &str) -> Result<Option<ToolC
             _ => None,
         },
         Value::Object(members) => {
-            let name = members.get("tool").or_else(|| members.get("function")?.get("name"));
+            let tool = members.get("tool").filter(|tool| !tool.is_null());
+            let name = tool.or_else(|| members.get("function")?.get("name"));
             let name = name.and_then(Value::as_str).filter(|name| !name.is_empty()).ok_or_else(|| {
                 let path = params.path(key);
                 BridgeError::invalid_params(format!("'{path}' object must be {{\"tool\": \"<name>\"}}."))
@@ -200,15 +201,12 @@ pub(crate) fn optional_tools(
     let mut names = HashSet::new();
     for (index, element) in params.optional_array(key)?.unwrap_or_default().iter().enumerate() {
         let path = params.path(&format!("{key}[{index}]"));
-        let (tool, schema_warnings) = tool(&path, element, timeout)?;
-        let name = tool.name().clone();
+        let (tool, schema_warnings) = tool(&path, element, timeout, &mut names)?;
+        let name = tool.name();
         if tool.definition.description.is_empty() {
             set.warnings.push(format!("{name}: no description; the model may not know when to call it."));
         }
         set.warnings.extend(schema_warnings.iter().map(|warning| format!("{name}: {warning}")));
-        if !names.insert(name.clone()) {
-            return Err(BridgeError::invalid_params(format!("Duplicate tool name '{name}'.")));
-        }
         set.schema_warnings.push(schema_warnings);
         set.tools.push(tool);
     }
@@ -225,7 +223,13 @@ pub(crate) fn required_tools(
     optional_tools(params, key, timeout)
 }
 
-fn tool(path: &str, element: &Value, timeout: Option<Duration>) -> Result<(Tool, Vec<String>), BridgeError> {
+/// One tool definition and its schema warnings. `names` are those of the tools before it.
+fn tool(
+    path: &str,
+    element: &Value,
+    timeout: Option<Duration>,
+    names: &mut HashSet<ToolName>,
+) -> Result<(Tool, Vec<String>), BridgeError> {
     let outer = Params::at(path, element)?;
     let wrapped = outer.get("function").filter(|function| function.is_object());
     let members = match wrapped {
@@ -233,10 +237,10 @@ fn tool(path: &str, element: &Value, timeout: Option<Duration>) -> Result<(Tool,
         None => outer,
     };
     let name = members.string("name")?;
-    let name = ToolName::new(name).ok_or_else(|| {
-        members
-            .invalid("name", format_args!("must be 1-64 of A-Z a-z 0-9 _ - . ; got \"{}\".", shorten(name)))
-    })?;
+    let name = ToolName::new(name).ok_or_else(|| members.mistyped("name", "1-64 of A-Z a-z 0-9 _ - ."))?;
+    if !names.insert(name.clone()) {
+        return Err(BridgeError::invalid_params(format!("Duplicate tool name '{name}'.")));
+    }
     let description = members.optional_string("description")?.unwrap_or_default();
     if let Some(execution) = members.get("execution")
         && execution != "client"
@@ -251,10 +255,6 @@ fn tool(path: &str, element: &Value, timeout: Option<Duration>) -> Result<(Tool,
         .map_err(|error| BridgeError::invalid_schema(&format!("{path}.parameters"), &error))?;
     let tool = Tool::client(definition).with_timeout(timeout);
     Ok((tool, warnings.iter().map(ToString::to_string).collect()))
-}
-
-fn shorten(text: &str) -> String {
-    text.chars().take(80).collect()
 }
 
 /// The warning for more tools than the on-device model copes with.
@@ -335,9 +335,7 @@ pub(crate) fn model(bridge: &Bridge, params: &Params<'_>, key: &str) -> Result<M
     let model = match kind {
         SYSTEM => config.models.system(),
         SCRIPTED if !config.allow_scripted_models => {
-            return Err(BridgeError::invalid_params(
-                "Scripted models are switched off (--no-scripted-models).",
-            ));
+            return Err(BridgeError::invalid_params("Scripted models are switched off here."));
         }
         SCRIPTED => {
             let value = params.get(key).filter(|value| value.is_object());
@@ -355,9 +353,5 @@ pub(crate) fn model(bridge: &Bridge, params: &Params<'_>, key: &str) -> Result<M
 
 fn unknown_model(bridge: &Bridge, kind: &str) -> BridgeError {
     let known: Vec<_> = bridge.model_types().iter().map(|kind| format!("\"{kind}\"")).collect();
-    BridgeError::invalid_params(format!(
-        "Unknown model type '{}'. Supported: {}.",
-        shorten(kind),
-        known.join(", ")
-    ))
+    BridgeError::invalid_params(format!("Unknown model type '{kind}'. Supported: {}.", known.join(", ")))
 }

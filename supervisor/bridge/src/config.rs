@@ -24,7 +24,7 @@ pub struct BridgeConfig {
     pub method_sets: Vec<Arc<dyn MethodSet>>,
     /// How much output may wait for a client that does not read, in bytes; beyond it the connection is given up.
     pub max_unread_output: usize,
-    /// Called once, after the answer to `shutdown` has been handed out.
+    /// Called once, when the answer to `shutdown` has been written, or nobody will write it any more.
     pub on_shutdown: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 

@@ -13,12 +13,14 @@
 use std::{
     future::poll_fn,
     mem,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
 };
 
 use oam_agent::{TextEvent, json_text};
 use serde::Serialize;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::message::{EventContext, Outgoing};
@@ -53,7 +55,12 @@ pub struct OutboxConsumer {
 
 /// A new outbox.
 pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxConsumer) {
-    let shared = Arc::new(Shared { limits, state: Mutex::default(), overflowed: CancellationToken::new() });
+    let shared = Arc::new(Shared {
+        limits,
+        state: Mutex::default(),
+        overflowed: CancellationToken::new(),
+        emptied: Notify::new(),
+    });
     (Outbox { shared: Arc::clone(&shared) }, OutboxConsumer { shared, spare: Vec::new() })
 }
 
@@ -62,6 +69,8 @@ struct Shared {
     limits: OutboxLimits,
     state: Mutex<State>,
     overflowed: CancellationToken,
+    /// Notified when nothing is unwritten any more.
+    emptied: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -122,9 +131,16 @@ impl Outbox {
         self.shared.state().unwritten()
     }
 
-    /// Whether too much was pushed that nobody took.
-    pub fn is_overflowed(&self) -> bool {
-        self.shared.overflowed.is_cancelled()
+    /// Resolves when nothing waits to be written: all of it was, or the outbox has ended.
+    pub async fn written(&self) {
+        loop {
+            let mut emptied = pin!(self.shared.emptied.notified());
+            emptied.as_mut().enable();
+            if self.unwritten() == 0 {
+                return;
+            }
+            emptied.await;
+        }
     }
 
     fn append(&self, write: impl FnOnce(&mut State, &OutboxLimits)) {
@@ -139,6 +155,7 @@ impl Outbox {
         if before > 0 && after > limits.overflow_above {
             state.end();
             self.shared.overflowed.cancel();
+            self.shared.emptied.notify_waiters();
             tracing::error!(
                 unwritten = after,
                 limit = limits.overflow_above,
@@ -194,6 +211,7 @@ impl OutboxConsumer {
             state.taken = batch.len();
             return Poll::Ready(Some(batch));
         }
+        self.shared.emptied.notify_waiters();
         if state.is_closed {
             return Poll::Ready(None);
         }
@@ -205,6 +223,7 @@ impl OutboxConsumer {
 impl Drop for OutboxConsumer {
     fn drop(&mut self) {
         self.shared.state().end();
+        self.shared.emptied.notify_waiters();
     }
 }
 

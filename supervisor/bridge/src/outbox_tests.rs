@@ -113,13 +113,28 @@ async fn past_the_limit_the_outbox_ends_at_once() {
     let overflowed = consumer.overflowed();
     push_answer(&outbox, 1);
     push_answer(&outbox, 2);
-    assert!(!outbox.is_overflowed());
+    assert!(!consumer.is_overflowed());
     push_answer(&outbox, 3);
-    assert!(outbox.is_overflowed());
+    assert!(consumer.is_overflowed());
     overflowed.await;
     push_answer(&outbox, 4);
     assert_eq!(consumer.next_batch().await, None);
     assert_eq!(outbox.unwritten(), 0);
+}
+
+#[tokio::test]
+async fn what_was_pushed_is_written_when_the_next_batch_is_asked_for() {
+    let (outbox, mut consumer) = outbox(OutboxLimits::default());
+    outbox.written().await;
+    push_answer(&outbox, 1);
+    let mut written = pin!(outbox.written());
+    assert!(take(&mut consumer).is_some());
+    assert!(written.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!(take(&mut consumer), None);
+    written.await;
+    push_answer(&outbox, 2);
+    drop(consumer);
+    outbox.written().await;
 }
 
 #[test]
@@ -132,13 +147,13 @@ fn merged_text_counts_for_the_limit_only_as_far_as_it_grows() {
         whole.push('x');
         outbox.push_text(&turn, &text("x", &whole, false));
     }
-    assert!(!outbox.is_overflowed());
+    assert!(!consumer.is_overflowed());
     assert_eq!(summary(&take(&mut consumer).unwrap()), ["1".to_owned(), format!("s+{whole}={whole}")]);
     for _ in 0..400 {
         whole.push('x');
         outbox.push_text(&turn, &text("x", &whole, false));
     }
-    assert!(outbox.is_overflowed());
+    assert!(consumer.is_overflowed());
 }
 
 #[test]

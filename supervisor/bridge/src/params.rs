@@ -282,22 +282,10 @@ fn exact_integer(value: &Value) -> Option<i64> {
 }
 
 fn mistyped(path: &str, expected: &str, value: &Value) -> BridgeError {
-    BridgeError::invalid_params(format!("Parameter '{path}' must be {expected}; got {}.", excerpt(value)))
-}
-
-/// The value as JSON, its end left out when it is long.
-fn excerpt(value: &Value) -> String {
-    const LONGEST: usize = 80;
-    const KEPT: usize = 77;
-    let mut text = json_text::compact(value);
-    let mut characters = text.grapheme_indices(true).map(|(at, _)| at);
-    if let Some(cut) = characters.nth(KEPT)
-        && characters.nth(LONGEST - KEPT - 1).is_some()
-    {
-        text.truncate(cut);
-        text.push_str("...");
-    }
-    text
+    BridgeError::invalid_params(format!(
+        "Parameter '{path}' must be {expected}; got {}.",
+        json_text::abridged(value)
+    ))
 }
 
 #[cfg(test)]

@@ -158,7 +158,9 @@ impl OperationQueue {
             let result = AssertUnwindSafe(run(operation, work)).catch_unwind().await.unwrap_or_else(|_| {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
             });
-            self.lock().pop_front();
+            // Under the lock: an operation pushed in between would get a task of its own and could overtake the answer.
+            let mut entries = self.lock();
+            entries.pop_front();
             responder.answer(result);
         }
     }
@@ -168,16 +170,47 @@ async fn run(operation: Operation, work: Work) -> Result<Payload, BridgeError> {
     if operation.is_cancelled() {
         return Err(BridgeError::cancelled("The request was cancelled before it started."));
     }
-    let running = work(operation.clone());
+    // Cancellation comes first: work that fails in the same moment has been counted as cancelled.
     let result = tokio::select! {
         biased;
-        result = running => result,
         () = operation.state.cancelled.cancelled() => {
             return Err(BridgeError::cancelled("The turn was cancelled."));
         }
+        result = work(operation.clone()) => result,
     };
-    if result.is_ok() && operation.is_cancelled() {
+    if operation.is_cancelled() {
         return Err(BridgeError::cancelled("The request was cancelled."));
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_ends_in_the_moment_of_its_cancellation_counts_as_cancelled() {
+        for result in [Ok(Payload::empty_object()), Err(BridgeError::internal_error("too late"))] {
+            let work: Work = Box::new(|operation| {
+                Box::pin(async move {
+                    assert!(operation.cancel());
+                    result
+                })
+            });
+            assert_eq!(run(Operation::default(), work).await.unwrap_err().name, "cancelled");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_committed_operation_keeps_its_result() {
+        let work: Work = Box::new(|operation| {
+            Box::pin(async move {
+                operation.commit()?;
+                assert!(!operation.cancel());
+                operation.commit()?;
+                Ok(Payload::empty_object())
+            })
+        });
+        assert_eq!(run(Operation::default(), work).await, Ok(Payload::empty_object()));
+    }
 }

@@ -1,8 +1,11 @@
 //! Who gets the answer to a request: exactly one answer, whatever happens to the work.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::sync::{Notify, oneshot};
@@ -20,16 +23,15 @@ pub(crate) struct Unanswered {
 }
 
 impl Unanswered {
-    /// Resolves when at most `rest` are left.
-    pub(crate) async fn at_most(&self, rest: usize) {
-        let mut changed = std::pin::pin!(self.changed.notified());
+    /// Resolves when none is left.
+    pub(crate) async fn none(&self) {
         loop {
+            let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            if self.count.load(Ordering::Acquire) <= rest {
+            if self.count.load(Ordering::Acquire) == 0 {
                 return;
             }
-            changed.as_mut().await;
-            changed.set(self.changed.notified());
+            changed.await;
         }
     }
 
@@ -76,32 +78,37 @@ impl Responder {
     }
 
     pub(crate) fn answer(mut self, result: Result<Payload, BridgeError>) {
-        self.deliver(result);
+        if let Some(to) = self.to.take() {
+            to.deliver(result);
+        }
     }
+}
 
-    fn deliver(&mut self, result: Result<Payload, BridgeError>) {
-        match self.to.take() {
-            Some(Recipient::Client { id, outbox }) => outbox.push(match &result {
+impl Recipient {
+    fn deliver(self, result: Result<Payload, BridgeError>) {
+        match self {
+            Self::Client { id, outbox } => outbox.push(match &result {
                 Ok(result) => Outgoing::Result { id: &id, result },
                 Err(error) => Outgoing::Error { id: Some(&id), error },
             }),
-            Some(Recipient::Caller(caller)) => {
+            Self::Caller(caller) => {
                 // A caller that went away asked for nothing more.
                 let _ = caller.send(result);
             }
-            Some(Recipient::Nobody { method }) => {
+            Self::Nobody { method } => {
                 if let Err(error) = result {
                     tracing::debug!(method, "a notification failed: {}", error.message);
                 }
             }
-            None => {}
         }
     }
 }
 
 impl Drop for Responder {
     fn drop(&mut self) {
-        self.deliver(Err(BridgeError::internal_error("The request's work ended without an answer.")));
+        if let Some(to) = self.to.take() {
+            to.deliver(Err(BridgeError::internal_error("The request's work ended without an answer.")));
+        }
         self.unanswered.remove();
     }
 }

@@ -73,10 +73,8 @@ impl Sessions {
     pub(crate) fn new_id(&self, chosen: Option<&str>) -> Result<SessionId, BridgeError> {
         let mut state = self.lock();
         if let Some(id) = chosen {
-            return match state.by_id.contains_key(id) {
-                true => Err(BridgeError::session_exists(id)),
-                false => Ok(SessionId::new(id)),
-            };
+            let is_used = state.by_id.contains_key(id);
+            return if is_used { Err(BridgeError::session_exists(id)) } else { Ok(SessionId::new(id)) };
         }
         loop {
             state.last_generated += 1;

@@ -23,28 +23,28 @@ pub struct ClientTurn<'a> {
     pub bridge: &'a Bridge,
     /// What events and client calls carry: the object's id and `requestId`.
     pub context: Arc<EventContext>,
-    /// Whether the client hears the turn's events.
-    pub stream: bool,
     /// The queued operation that the turn is, if it is one: the turn commits it.
     pub operation: Option<Operation>,
 }
 
 impl ClientTurn<'_> {
-    /// Runs the turn. Dropping the future cancels it: open client calls get `tool/cancel`.
+    /// Runs the turn; with `options.stream` the client hears its events. Dropping the future cancels it: open
+    /// client calls get `tool/cancel`.
     pub async fn run(
         self,
         agent: &Agent,
         prompt: &str,
-        mut options: TurnOptions,
+        options: &TurnOptions,
     ) -> Result<TurnResponse, AgentError> {
-        options.stream = self.stream;
-        let mut host = ClientHost { turn: self, calls: BTreeMap::new() };
-        agent.respond_with(prompt, &options, &mut host).await
+        let mut host = ClientHost { turn: self, is_heard: options.stream, calls: BTreeMap::new() };
+        agent.respond_with(prompt, options, &mut host).await
     }
 }
 
 struct ClientHost<'a> {
     turn: ClientTurn<'a>,
+    /// Whether the client hears the turn's events.
+    is_heard: bool,
     /// The turn's client calls, answered ones included, in the order their cancellations are sent.
     calls: BTreeMap<CallId, ClientCallId>,
 }
@@ -61,7 +61,7 @@ impl ClientHost<'_> {
 
 impl TurnHost for ClientHost<'_> {
     fn event(&mut self, event: TurnEvent) {
-        if !self.turn.stream {
+        if !self.is_heard {
             return;
         }
         let outbox = self.turn.bridge.outbox();

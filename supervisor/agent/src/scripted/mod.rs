@@ -18,6 +18,8 @@ use pieces::Pieces;
 use script::{Action, ScriptedCall, Step, TEMPLATE_CHUNKS};
 pub use script::{Script, ScriptError};
 
+use serde_json::Value;
+
 use crate::{
     error::ModelError,
     json_text,
@@ -78,7 +80,7 @@ impl Model for ScriptedModel {
             if !delay.is_zero() {
                 tokio::time::sleep(*delay).await;
             }
-            play(action, &request, sink)
+            play(action, &request, sink).await
         })
     }
 
@@ -95,13 +97,17 @@ impl Model for ScriptedModel {
     }
 }
 
-fn play(action: &Action, request: &StepRequest, sink: &mut dyn StepSink) -> Result<StepOutcome, ModelError> {
+async fn play(
+    action: &Action,
+    request: &StepRequest,
+    sink: &mut dyn StepSink,
+) -> Result<StepOutcome, ModelError> {
     let structured = request.schema.is_some();
     match action {
-        Action::Text { text, chunks } => Ok(say(text.clone(), *chunks, structured, sink)),
+        Action::Text { text, chunks } => Ok(say(text.clone(), *chunks, structured, sink).await),
         Action::Template(template) => {
             let text = template::fill_in(template, &request.transcript)?;
-            Ok(say(text, TEMPLATE_CHUNKS, structured, sink))
+            Ok(say(text, TEMPLATE_CHUNKS, structured, sink).await)
         }
         Action::Json(value) if structured => {
             sink.partial(value.clone());
@@ -122,19 +128,28 @@ fn play(action: &Action, request: &StepRequest, sink: &mut dyn StepSink) -> Resu
 }
 
 /// Answers with a text, piece by piece: as text, or as the growing value that the text is the JSON of.
-fn say(text: String, chunks: usize, structured: bool, sink: &mut dyn StepSink) -> StepOutcome {
+async fn say(text: String, chunks: usize, structured: bool, sink: &mut dyn StepSink) -> StepOutcome {
     let mut tokens = 0;
     let mut json = PartialJson::default();
+    let mut last = None;
+    let mut hear = |value: Value, sink: &mut dyn StepSink| {
+        if last.as_ref() != Some(&value) {
+            sink.partial(value.clone());
+            last = Some(value);
+        }
+    };
     for (piece, characters) in Pieces::new(&text, chunks) {
+        // Many pieces must not keep the thread from everything else.
+        tokio::task::coop::consume_budget().await;
         tokens += (characters / CHARACTERS_PER_TOKEN).max(1) as u64;
         if !structured {
             sink.text(piece);
         } else if let Some(value) = json.push(piece) {
-            sink.partial(value);
+            hear(value, sink);
         }
     }
     if let Some(value) = json.finish() {
-        sink.partial(value);
+        hear(value, sink);
     }
     outcome(StepContent::Text(text), tokens)
 }

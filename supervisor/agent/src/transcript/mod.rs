@@ -60,8 +60,19 @@ impl Transcript {
         TranscriptView { entries: Arc::clone(&self.entries), start: start.min(self.entries.len()) }
     }
 
-    /// Where each turn begins: the indices of the prompts.
-    pub fn turn_starts(&self) -> Vec<usize> {
+    /// The entries after the prompt of the turn in progress.
+    pub(crate) fn current_turn(&self) -> &[Arc<Entry>] {
+        current_turn(self)
+    }
+
+    /// Whether the entry at `index` is the prompt of a new turn. An empty prompt right behind tool outputs starts
+    /// none: it continues the turn that the outputs belong to.
+    pub(crate) fn starts_turn(&self, index: usize) -> bool {
+        starts_turn(self, index)
+    }
+
+    /// The indices of the prompts.
+    pub(crate) fn prompts(&self) -> Vec<usize> {
         self.entries
             .iter()
             .enumerate()
@@ -101,18 +112,27 @@ impl TranscriptView {
     /// The entries after the prompt of the turn in progress. An empty prompt right behind tool outputs continues
     /// the turn that the outputs belong to, so it starts none.
     pub fn current_turn(&self) -> &[Arc<Entry>] {
-        let starts_turn = |index: usize| match &self[index].content {
-            EntryContent::Prompt(prompt) => {
-                let follows_output = index
-                    .checked_sub(1)
-                    .is_some_and(|before| matches!(self[before].content, EntryContent::ToolOutput(_)));
-                !(follows_output && joined_text(&prompt.segments).is_empty())
-            }
-            _ => false,
-        };
-        let start = (0..self.len()).rev().find(|index| starts_turn(*index)).map_or(0, |index| index + 1);
-        &self[start..]
+        current_turn(self)
     }
+}
+
+impl Deref for TranscriptView {
+    type Target = [Arc<Entry>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.entries[self.start..]
+    }
+}
+
+fn starts_turn(entries: &[Arc<Entry>], index: usize) -> bool {
+    let EntryContent::Prompt(prompt) = &entries[index].content else { return false };
+    let before = index.checked_sub(1).map(|before| &entries[before].content);
+    !matches!(before, Some(EntryContent::ToolOutput(_))) || !joined_text(&prompt.segments).is_empty()
+}
+
+fn current_turn(entries: &[Arc<Entry>]) -> &[Arc<Entry>] {
+    let start = (0..entries.len()).rev().find(|index| starts_turn(entries, *index));
+    &entries[start.map_or(0, |prompt| prompt + 1)..]
 }
 
 #[cfg(test)]
@@ -129,13 +149,5 @@ mod tests {
         transcript.push(Entry::response(Segment::text("It is open.")));
         transcript.push(Entry::prompt(""));
         assert_eq!(transcript.view_from(0).current_turn().len(), 0);
-    }
-}
-
-impl Deref for TranscriptView {
-    type Target = [Arc<Entry>];
-
-    fn deref(&self) -> &Self::Target {
-        &self.entries[self.start..]
     }
 }

@@ -41,6 +41,7 @@ struct Server {
     version: &'static str,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "the members that the protocol has")]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Capabilities<'a> {

@@ -1,4 +1,8 @@
 //! The built-in methods, one file for each part of the protocol (docs/PROTOCOL.md).
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a handler is given its request, whether it keeps it or not"
+)]
 
 mod core;
 mod schema;

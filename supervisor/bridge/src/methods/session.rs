@@ -160,12 +160,11 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         let turn = ClientTurn {
             bridge: &bridge,
             context: Arc::new(EventContext::new(EVENTS, members)),
-            stream,
             operation: Some(operation),
         };
         let options = TurnOptions { policy, schema, stream };
         let TurnResponse { text, structured, tool_calls, usage, steps } = turn
-            .run(&session.agent, &prompt, options)
+            .run(&session.agent, &prompt, &options)
             .await
             .map_err(|error| turn_error(error, &session.id))?;
         Ok(Payload::of(&RespondResult {
