@@ -3,13 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use oam_agent::{
-    Availability, DEFAULT_CONTEXT_SIZE, ErrorCode, GenerationOptions, ModelError, ModelToolCall, Sampling, StepContent,
-    StepOutcome, StepRequest, ToolMode, UnavailableReason, Usage,
+    Availability, DEFAULT_CONTEXT_SIZE, ErrorCode, GenerationOptions, ModelError, ModelToolCall, Sampling,
+    StepContent, StepOutcome, StepRequest, ToolMode, UnavailableReason, Usage,
     transcript::{Entry, EntryContent, Segment, SegmentContent},
 };
-use oam_ipc::{
-    self as ipc, Generate, Outcome, StepId, TokenUsage, ToolCall, ToolDefinition,
-};
+use oam_ipc::{self as ipc, Generate, Outcome, StepId, TokenUsage, ToolCall, ToolDefinition};
 use serde_json::{Map, Value};
 
 /// The request as it goes to a worker.

@@ -14,7 +14,7 @@ const FRAMES_AT_ONCE: usize = 64;
 
 /// Reads what the worker says until it stops speaking, or stops making sense.
 pub(crate) async fn read(worker: WorkerId, mut socket: OwnedReadHalf, pool: mpsc::Sender<Input>) {
-    let mut frames = FrameReader::default();
+    let mut frames = FrameReader::<FromWorker>::new();
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     loop {
         let count = match socket.read(&mut buffer).await {
@@ -23,7 +23,7 @@ pub(crate) async fn read(worker: WorkerId, mut socket: OwnedReadHalf, pool: mpsc
         };
         frames.feed(&buffer[..count]);
         loop {
-            let input = match frames.next::<FromWorker>() {
+            let input = match frames.next_message() {
                 Ok(Some(message)) => Input::Message { worker, message },
                 Ok(None) => break,
                 Err(error) => {

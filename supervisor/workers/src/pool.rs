@@ -336,8 +336,7 @@ impl Actor {
                 let (frames, outgoing) = mpsc::unbounded_channel();
                 tokio::spawn(link::read(worker, reading, pool.clone()));
                 tokio::spawn(link::write(writing, outgoing));
-                let running =
-                    Running { frames, signals: process.signals, pid: process.pid, is_ready: false };
+                let running = Running { frames, signals: process.signals, pid: process.pid, is_ready: false };
                 self.running.insert(worker, running);
                 tokio::spawn(async move {
                     let exit = process.exit.await.unwrap_or_else(|error| not_started(error.to_string()));
@@ -413,7 +412,10 @@ impl Actor {
                 tracing::warn!(%worker, "a worker is killed: {reason}");
             }
             PoolEvent::BreakerOpened { retry_after } => {
-                tracing::error!(seconds = retry_after.as_secs_f64(), "workers keep dying; steps fail at once");
+                tracing::error!(
+                    seconds = retry_after.as_secs_f64(),
+                    "workers keep dying; steps fail at once"
+                );
             }
             other => tracing::info!(event = ?other, "workers"),
         }

@@ -85,7 +85,9 @@ impl Health {
 fn delay(deaths: u32) -> Duration {
     match deaths.checked_sub(1) {
         None => Duration::ZERO,
-        Some(doublings) => FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings.min(16))).min(LONGEST_DELAY),
+        Some(doublings) => {
+            FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings.min(16))).min(LONGEST_DELAY)
+        }
     }
 }
 
@@ -125,7 +127,9 @@ mod tests {
     fn a_finished_step_forgets_all_deaths_and_closes_the_breaker() {
         let now = Instant::now();
         let mut health = Health::default();
-        (0..6).for_each(|_| drop(health.died(now)));
+        for _ in 0..6 {
+            health.died(now);
+        }
         health.start_probe();
         assert!(health.finished_step());
         assert_eq!((health.breaker(), health.not_before()), (Breaker::Closed, None));
@@ -138,7 +142,9 @@ mod tests {
     fn a_probe_that_dies_opens_it_again() {
         let now = Instant::now();
         let mut health = Health::default();
-        (0..6).for_each(|_| drop(health.died(now)));
+        for _ in 0..6 {
+            health.died(now);
+        }
         health.start_probe();
         health.died(now);
         assert!(matches!(health.breaker(), Breaker::Open { probe_at } if probe_at > now));

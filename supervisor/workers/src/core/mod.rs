@@ -68,16 +68,36 @@ pub(crate) enum Event {
 /// Something to be done.
 #[derive(Debug)]
 pub(crate) enum Action {
-    Spawn { worker: WorkerId },
-    Generate { worker: WorkerId, step: StepId, stream: bool },
-    Cancel { worker: WorkerId, step: StepId },
-    Ping { worker: WorkerId },
+    Spawn {
+        worker: WorkerId,
+    },
+    Generate {
+        worker: WorkerId,
+        step: StepId,
+        stream: bool,
+    },
+    Cancel {
+        worker: WorkerId,
+        step: StepId,
+    },
+    Ping {
+        worker: WorkerId,
+    },
     /// Ask the worker to exit, then close the socket.
-    Shutdown { worker: WorkerId },
-    Terminate { worker: WorkerId },
-    Kill { worker: WorkerId },
+    Shutdown {
+        worker: WorkerId,
+    },
+    Terminate {
+        worker: WorkerId,
+    },
+    Kill {
+        worker: WorkerId,
+    },
     /// The step ends here; the answer of a worker that ended it is passed on as it is.
-    Fail { step: StepId, error: ModelError },
+    Fail {
+        step: StepId,
+        error: ModelError,
+    },
     Report(PoolEvent),
 }
 
@@ -154,7 +174,7 @@ impl Core {
     /// When [`Event::Tick`] is due, if nothing else happens before.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let probe = match self.health.breaker() {
-            Breaker::Open { probe_at } => Some(probe_at),
+            Breaker::Open { probe_at } if !self.is_stopping => Some(probe_at),
             _ => None,
         };
         let spawn = self.health.not_before().filter(|_| self.missing_workers() > 0);
@@ -308,10 +328,8 @@ impl Core {
 
     fn exited(&mut self, id: WorkerId, exit: Exit, now: Instant, actions: &mut Actions) {
         let Some(worker) = self.workers.remove(&id) else { return };
-        let was_asked = matches!(
-            worker.state,
-            WorkerState::Leaving { stage: Leave::Asked | Leave::Terminated, .. }
-        );
+        let was_asked =
+            matches!(worker.state, WorkerState::Leaving { stage: Leave::Asked | Leave::Terminated, .. });
         let steps: Vec<_> =
             self.steps.iter().filter(|(_, step)| step.worker() == Some(id)).map(|(id, _)| *id).collect();
         if !was_asked || !steps.is_empty() {
@@ -405,7 +423,8 @@ impl Core {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let program = self.config.command.program.display();
         let last = self.last_exit.as_ref().map_or_else(String::new, |exit| format!(": the last one {exit}"));
-        let message = format!("The workers of the model ({program}) keep dying{last}. Try again in {seconds} s.");
+        let message =
+            format!("The workers of the model ({program}) keep dying{last}. Try again in {seconds} s.");
         let mut error = ModelError::new(ErrorCode::ModelUnavailable, message);
         error.data.insert("retryAfterSeconds".to_owned(), seconds.into());
         error
@@ -485,7 +504,8 @@ impl Core {
     /// Lets worn workers go, each only when another one is ready to take its place.
     fn recycle(&mut self, now: Instant, actions: &mut Actions) {
         let is_worn = |worker: &Worker| worker.serving().is_some_and(|serving| serving.must_recycle);
-        let fresh = self.workers.values().filter(|worker| worker.serving().is_some() && !is_worn(worker)).count();
+        let fresh =
+            self.workers.values().filter(|worker| worker.serving().is_some() && !is_worn(worker)).count();
         if fresh == 0 {
             return;
         }
@@ -504,10 +524,8 @@ impl Core {
             Breaker::HalfOpen => 1,
             Breaker::Open { .. } => 0,
         };
-        let present = self.workers.values().filter(|worker| {
-            worker.counts() && worker.serving().is_none_or(|serving| !serving.must_recycle)
-        });
-        wanted.saturating_sub(present.count())
+        let present = self.workers.values().filter(|worker| worker.holds_its_place()).count();
+        wanted.saturating_sub(present)
     }
 
     fn spawn(&mut self, now: Instant, actions: &mut Actions) {
@@ -580,7 +598,8 @@ fn shutting_down() -> ModelError {
 }
 
 fn quarantined(crashes: u32, exit: &Exit) -> ModelError {
-    let message = format!("The model crashed {crashes} times on this request; the last worker {}.", exit.cause);
+    let message =
+        format!("The model crashed {crashes} times on this request; the last worker {}.", exit.cause);
     let mut error = ModelError::new(ErrorCode::GenerationFailed, message);
     error.is_final = true;
     error.data.insert("workerCrashes".to_owned(), crashes.into());

@@ -85,6 +85,16 @@ impl Worker {
         matches!(self.state, WorkerState::Starting { .. } | WorkerState::Serving(_))
     }
 
+    /// No other worker is started in its place yet: it serves, will serve, or is dying. The exit of a dying one
+    /// decides when its successor may start.
+    pub(crate) fn holds_its_place(&self) -> bool {
+        match &self.state {
+            WorkerState::Serving(serving) => !serving.must_recycle,
+            WorkerState::Leaving { stage, .. } => *stage == Leave::Closed,
+            WorkerState::Starting { .. } | WorkerState::Killed => true,
+        }
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.serving().is_some_and(|serving| serving.steps.is_empty())
     }
