@@ -197,9 +197,14 @@ impl Bridge {
 
     /// Does what the `shutdown` method does; returns when it is done.
     pub async fn shut_down(&self) {
-        // It fails only when somebody else has shut the bridge down, and then this waits with them.
-        let _ = self.call("shutdown", Value::Null, None).await;
-        self.inner.is_shut_down.cancelled().await;
+        {
+            let mut phase = self.phase();
+            if matches!(*phase, Phase::Running) {
+                let to = Recipient::Nobody { method: "shutdown".to_owned() };
+                self.begin_shutdown(&mut phase, Responder::new(to, &self.inner.unanswered));
+            }
+        }
+        self.wait_until_shut_down().await;
     }
 
     /// Resolves when `shutdown` has been answered.
@@ -252,11 +257,7 @@ impl Bridge {
                     responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
                 }
             }
-            Ok(Reply(ReplyKind::Shutdown)) => {
-                *phase = Phase::ShuttingDown { waiting: Vec::new() };
-                let bridge = self.clone();
-                self.inner.runtime.spawn(async move { bridge.finish_shutdown(responder).await });
-            }
+            Ok(Reply(ReplyKind::Shutdown)) => self.begin_shutdown(&mut phase, responder),
             Err(error) => responder.answer(Err(error)),
         }
     }
@@ -288,6 +289,12 @@ impl Bridge {
             responder.answer(result);
         };
         self.inner.tasks.spawn_on(task, &self.inner.runtime);
+    }
+
+    fn begin_shutdown(&self, phase: &mut Phase, responder: Responder) {
+        *phase = Phase::ShuttingDown { waiting: Vec::new() };
+        let bridge = self.clone();
+        self.inner.runtime.spawn(async move { bridge.finish_shutdown(responder).await });
     }
 
     /// Cancels all work, waits for its answers, then answers `shutdown` and whatever arrived meanwhile.
