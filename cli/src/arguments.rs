@@ -8,10 +8,11 @@ use crate::logging::LogLevel;
 
 /// Agents and game characters on on-device language models, with real tool calls.
 #[derive(Debug, Parser)]
-#[command(name = "oam", version, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "oam", version, propagate_version = true)]
 pub(crate) struct Arguments {
+    /// Without one, help is what was asked for.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,12 +8,16 @@ mod script_file;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
-        Command::Stdio(arguments) => commands::stdio::run(&arguments),
+        Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
+        None => match Arguments::command().print_help() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
     }
 }

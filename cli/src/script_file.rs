@@ -14,7 +14,9 @@ pub(crate) fn from_environment() -> Result<Option<Script>, String> {
     };
     let failed = |reason: String| format!("{VARIABLE}: {}: {reason}", path.display());
     let text = fs::read(&path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-    let value = serde_json::from_slice(&text).map_err(|error| failed(format!("is not JSON: {error}")))?;
+    // Editors on Windows put a byte order mark in front.
+    let json = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&text);
+    let value = serde_json::from_slice(json).map_err(|error| failed(format!("is not JSON: {error}")))?;
     Script::from_steps_or_object(&value, "").map(Some).map_err(|error| failed(error.message))
 }
 

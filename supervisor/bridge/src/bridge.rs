@@ -28,7 +28,7 @@ use crate::{
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
     registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
-    responder::{Recipient, Responder, Unanswered},
+    responder::{Answers, Recipient, Responder},
     transport::Connection,
 };
 
@@ -51,7 +51,7 @@ struct Inner {
     phase: Mutex<Phase>,
     outbox: Outbox,
     client_calls: ClientCalls,
-    unanswered: Arc<Unanswered>,
+    answers: Arc<Answers>,
     tasks: TaskTracker,
     /// Cancels work that belongs to no queue.
     stop: CancellationToken,
@@ -112,9 +112,9 @@ impl Bridge {
             method_sets,
             registry,
             phase: Mutex::new(Phase::Running),
+            answers: Arc::new(Answers::new(outbox.clone())),
             outbox,
             client_calls: ClientCalls::default(),
-            unanswered: Arc::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             is_shut_down: CancellationToken::new(),
@@ -130,8 +130,7 @@ impl Bridge {
         match parse_line(line) {
             Ok(None) => {}
             Ok(Some(Incoming::Request { id, method, params })) => {
-                let outbox = self.inner.outbox.clone();
-                let to = Recipient::Client { id: id.clone(), outbox };
+                let to = Recipient::Client { id: id.clone() };
                 self.handle(Some(id), &method, params, to);
             }
             Ok(Some(Incoming::Notification { method, params })) => {
@@ -192,7 +191,7 @@ impl Bridge {
 
     /// Resolves when no request waits for its answer and no notification is at work.
     pub async fn idle(&self) {
-        self.inner.unanswered.none().await;
+        self.inner.answers.none_owed().await;
     }
 
     /// Does what the `shutdown` method does; returns when it is done.
@@ -201,7 +200,7 @@ impl Bridge {
             let mut phase = self.phase();
             if matches!(*phase, Phase::Running) {
                 let to = Recipient::Nobody { method: "shutdown".to_owned() };
-                self.begin_shutdown(&mut phase, Responder::new(to, &self.inner.unanswered));
+                self.begin_shutdown(&mut phase, Responder::new(to, &self.inner.answers));
             }
         }
         self.wait_until_shut_down().await;
@@ -232,7 +231,7 @@ impl Bridge {
     }
 
     fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) {
-        let responder = Responder::new(to, &self.inner.unanswered);
+        let responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
         match &mut *phase {
             Phase::Running => {}

@@ -4,7 +4,7 @@ use std::{
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -15,33 +15,39 @@ use crate::{
     outbox::Outbox,
 };
 
-/// Counts the requests and notifications whose work is not done.
-#[derive(Debug, Default)]
-pub(crate) struct Unanswered {
-    count: AtomicUsize,
-    changed: Notify,
+/// Where answers leave, and how many are still owed.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    outbox: Outbox,
+    /// Requests and notifications whose work is not done.
+    owed: AtomicUsize,
+    /// Somebody wants to know when none is owed; telling costs too much to do it for nobody.
+    is_awaited: AtomicBool,
+    settled: Notify,
 }
 
-impl Unanswered {
-    /// Resolves when none is left.
-    pub(crate) async fn none(&self) {
+impl Answers {
+    pub(crate) fn new(outbox: Outbox) -> Self {
+        Self { outbox, owed: AtomicUsize::new(0), is_awaited: AtomicBool::new(false), settled: Notify::new() }
+    }
+
+    /// Resolves when no answer is owed.
+    pub(crate) async fn none_owed(&self) {
+        self.is_awaited.store(true, Ordering::SeqCst);
         loop {
-            let mut changed = pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.count.load(Ordering::Acquire) == 0 {
+            let mut settled = pin!(self.settled.notified());
+            settled.as_mut().enable();
+            if self.owed.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            changed.await;
+            settled.await;
         }
     }
 
-    fn add(&self) {
-        self.count.fetch_add(1, Ordering::AcqRel);
-    }
-
-    fn remove(&self) {
-        self.count.fetch_sub(1, Ordering::AcqRel);
-        self.changed.notify_waiters();
+    fn settle_one(&self) {
+        if self.owed.fetch_sub(1, Ordering::SeqCst) == 1 && self.is_awaited.load(Ordering::SeqCst) {
+            self.settled.notify_waiters();
+        }
     }
 }
 
@@ -49,7 +55,7 @@ impl Unanswered {
 #[derive(Debug)]
 pub(crate) struct Responder {
     to: Option<Recipient>,
-    unanswered: Arc<Unanswered>,
+    answers: Arc<Answers>,
 }
 
 /// Where an answer goes.
@@ -59,8 +65,6 @@ pub(crate) enum Recipient {
     Client {
         /// The request's id.
         id: RequestId,
-        /// The way out.
-        outbox: Outbox,
     },
     /// To code in this process.
     Caller(oneshot::Sender<Result<Payload, BridgeError>>),
@@ -72,22 +76,22 @@ pub(crate) enum Recipient {
 }
 
 impl Responder {
-    pub(crate) fn new(to: Recipient, unanswered: &Arc<Unanswered>) -> Self {
-        unanswered.add();
-        Self { to: Some(to), unanswered: Arc::clone(unanswered) }
+    pub(crate) fn new(to: Recipient, answers: &Arc<Answers>) -> Self {
+        answers.owed.fetch_add(1, Ordering::SeqCst);
+        Self { to: Some(to), answers: Arc::clone(answers) }
     }
 
     pub(crate) fn answer(mut self, result: Result<Payload, BridgeError>) {
         if let Some(to) = self.to.take() {
-            to.deliver(result);
+            to.deliver(result, &self.answers.outbox);
         }
     }
 }
 
 impl Recipient {
-    fn deliver(self, result: Result<Payload, BridgeError>) {
+    fn deliver(self, result: Result<Payload, BridgeError>, outbox: &Outbox) {
         match self {
-            Self::Client { id, outbox } => outbox.push(match &result {
+            Self::Client { id } => outbox.push(match &result {
                 Ok(result) => Outgoing::Result { id: &id, result },
                 Err(error) => Outgoing::Error { id: Some(&id), error },
             }),
@@ -107,8 +111,9 @@ impl Recipient {
 impl Drop for Responder {
     fn drop(&mut self) {
         if let Some(to) = self.to.take() {
-            to.deliver(Err(BridgeError::internal_error("The request's work ended without an answer.")));
+            let error = BridgeError::internal_error("The request's work ended without an answer.");
+            to.deliver(Err(error), &self.answers.outbox);
         }
-        self.unanswered.remove();
+        self.answers.settle_one();
     }
 }

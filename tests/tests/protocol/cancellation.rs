@@ -1,7 +1,7 @@
 //! Cancelling: every request still gets exactly one answer, and what was cancelled leaves no trace.
 
 use oam_tests::{
-    Oam,
+    Id, Oam,
     script::{call, calls, endless, text, tool},
 };
 use serde_json::{Value, json};
@@ -10,13 +10,21 @@ fn cancel(oam: &mut Oam) -> Value {
     oam.ok("session/cancel", json!({"session": "a"}))
 }
 
+/// Starts a turn in session "a" and waits until it has asked the model.
+fn running(oam: &mut Oam) -> Id {
+    let turn = oam.start_turn_with("a", "x", json!({"stream": true}));
+    oam.take("its step", |message| message.event().is_some());
+    turn
+}
+
 #[test]
 fn the_running_and_the_queued_turns_end() {
     let mut oam = Oam::start();
     oam.session("a", [text("0"), endless(), text("next")]);
     oam.turn("a", "x");
     let before = oam.entries("a");
-    let turns: Vec<_> = (0..5).map(|_| oam.start_turn("a", "y")).collect();
+    let mut turns = vec![running(&mut oam)];
+    turns.extend((0..4).map(|_| oam.start_turn("a", "y")));
     assert_eq!(cancel(&mut oam), json!({"session": "a", "cancelled": 5}));
     for turn in &turns {
         let error = oam.wait_fails(turn);
@@ -45,7 +53,7 @@ fn queued_settings_are_cancelled_too() {
     let mut oam = Oam::start();
     oam.session_with("a", [endless()], json!({"instructions": "Old.", "tools": [tool("look")]}));
     let requests = [
-        oam.start_turn("a", "x"),
+        running(&mut oam),
         oam.request("session/setInstructions", json!({"session": "a", "instructions": "New."})),
         oam.request("session/setContextNote", json!({"session": "a", "note": "Note."})),
         oam.request("session/setTools", json!({"session": "a", "tools": []})),
@@ -176,8 +184,7 @@ fn a_turn_waiting_to_try_again_is_cancelled() {
     let mut oam = Oam::start();
     let failing = json!({"type": "scripted", "fallback": {"error": "generation_failed"}});
     oam.session_with("a", [], json!({"model": failing, "options": {"maxAttempts": 1_000_000}}));
-    let turn = oam.start_turn_with("a", "x", json!({"stream": true}));
-    oam.take("a second attempt", |message| message.event().is_some());
+    let turn = running(&mut oam);
     oam.take("a second attempt", |message| message.event().is_some());
     assert_eq!(cancel(&mut oam)["cancelled"], 1);
     assert_eq!(oam.wait_fails(&turn).name, "cancelled");

@@ -108,6 +108,6 @@ fn a_notified_turn_has_a_null_request_id() {
     assert_eq!(call.request_id, Value::Null);
     oam.reply(&call, json!("seen"));
     oam.ok("session/setContextNote", json!({"session": "s"}));
-    assert_eq!(oam.entries("s").len(), 4);
+    assert_eq!(oam.listed("s")["entries"], 4);
     assert!(oam.count("session/event") >= 5);
 }

@@ -30,7 +30,7 @@ fn it_tells_protocol_server_capabilities_and_model() {
     let members: Vec<_> = result.as_object().unwrap().keys().collect();
     assert_eq!(members, ["protocolVersion", "server", "capabilities", "model"]);
     assert_eq!(result["protocolVersion"], "1.0");
-    assert_eq!(result["server"], json!({"name": "open-apple-models", "version": "0.1.0"}));
+    assert_eq!(result["server"], json!({"name": "oam", "version": env!("CARGO_PKG_VERSION")}));
     let capabilities = &result["capabilities"];
     assert_eq!(capabilities["clientRequests"], json!(["tool/call"]));
     assert_eq!(capabilities["models"], json!(["system", "scripted"]));
