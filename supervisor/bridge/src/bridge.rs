@@ -247,12 +247,12 @@ impl Bridge {
         match self.invoke(id, method, params) {
             Ok(Reply(ReplyKind::Now(payload))) => responder.answer(Ok(payload)),
             Ok(Reply(ReplyKind::Later(work))) => self.spawn(work, responder),
-            Ok(Reply(ReplyKind::Queued { queue, work, describe })) => {
+            Ok(Reply(ReplyKind::Queued { queue, work })) => {
                 let limit = self.inner.config.max_pending_operations;
                 let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
                 if let Err(responder) = pushed {
                     let message =
-                        format!("The queue of {describe} is full: {limit} operations are unfinished.");
+                        format!("The queue of {} is full: {limit} operations are unfinished.", queue.owner());
                     responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
                 }
             }
