@@ -152,12 +152,11 @@ impl Actor {
                     continue;
                 }
             };
-            match input {
-                Some(input) => actor.take(input),
-                None => {
-                    is_asked = false;
-                    actor.tell(Event::Stop);
-                }
+            if let Some(input) = input {
+                actor.take(input);
+            } else {
+                is_asked = false;
+                actor.tell(Event::Stop);
             }
             if actor.core.is_empty() && (!is_asked || !actor.stopping.is_empty()) {
                 for done in actor.stopping.drain(..) {
