@@ -271,7 +271,7 @@ pub(crate) fn tool_count_warning(count: usize) -> Option<String> {
 pub(crate) fn history(params: &Params<'_>, key: &str) -> Result<Option<SavedTranscript>, BridgeError> {
     let Some(value) = params.get(key) else { return Ok(None) };
     let saved = SavedTranscript::from_json(value)
-        .map_err(|reason| params.invalid(key, format_args!("is not a transcript: {reason}")))?;
+        .map_err(|reason| params.invalid(key, format_args!("cannot be restored: {reason}")))?;
     Ok(Some(saved))
 }
 
