@@ -30,6 +30,7 @@ mod tool_round;
 pub mod transcript;
 mod turn;
 mod unavailable;
+mod voice;
 
 pub use agent::{Agent, AgentOptions, AgentSetup, check_tool_names};
 pub use compaction::Compaction;

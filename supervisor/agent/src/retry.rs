@@ -6,7 +6,7 @@ use crate::error::{ErrorCode, ModelError};
 
 const FIRST_DELAY: Duration = Duration::from_millis(300);
 const LONGEST_DELAY: Duration = Duration::from_mins(1);
-/// A rate limit that ends later than this is reported instead of waited for.
+/// A failure that passes later than this is reported instead of waited for.
 const WORTH_WAITING: Duration = Duration::from_secs(5);
 
 /// What the retry rule needs to know of a turn.
@@ -26,10 +26,9 @@ pub(crate) fn delay(error: &ModelError, attempts: Attempts, now: SystemTime) -> 
         return None;
     }
     let until_reset = error.retry_at.map(|at| at.duration_since(now).unwrap_or(Duration::ZERO));
-    match error.code {
-        ErrorCode::GenerationFailed => {}
-        ErrorCode::RateLimited if until_reset.is_none_or(|wait| wait < WORTH_WAITING) => {}
-        _ => return None,
+    let is_transient = matches!(error.code, ErrorCode::GenerationFailed | ErrorCode::RateLimited);
+    if !is_transient || until_reset.is_some_and(|wait| wait >= WORTH_WAITING) {
+        return None;
     }
     let doublings = (attempts.made - 1).min(16);
     let backoff = (FIRST_DELAY * 2_u32.pow(doublings)).min(LONGEST_DELAY);

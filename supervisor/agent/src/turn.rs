@@ -12,18 +12,17 @@ use crate::{
     context,
     conversation::{Setup, SharedConversation, TurnRecord},
     error::{AgentError, ErrorCode, ModelError},
-    event::{StepInfo, TextEvent, TurnEvent, TurnResponse},
+    event::{StepInfo, TurnEvent, TurnResponse},
     host::TurnHost,
     json_text,
-    model::{
-        GenerationOptions, Model, Sampling, StepContent, StepOutcome, StepRequest, StepSink, ToolMode, Usage,
-    },
+    model::{GenerationOptions, Model, Sampling, StepContent, StepOutcome, StepRequest, ToolMode, Usage},
     retry::{self, Attempts},
     schema::GenerationSchema,
     steering::{self, StepPlan, ToolChoice, ToolPolicy, ToolProgress},
     tool::ToolRecord,
     tool_round::Round,
-    transcript::{Entry, EntryContent, Prompt, ResponseFormat, Segment, Transcript},
+    transcript::{Entry, EntryContent, Prompt, ResponseFormat, Segment},
+    voice::{HostSink, Voice},
 };
 
 /// Rounds of refused calls after tools are off, before the turn fails: a model that does not stop calling must not
@@ -53,10 +52,16 @@ pub(crate) struct Turn<'a> {
     pub(crate) stream: bool,
 }
 
-/// What adds up over the attempts of a turn.
-#[derive(Default)]
-struct Tally {
+/// What a turn that runs reads and writes.
+struct Course<'a> {
+    turn: &'a Turn<'a>,
+    setup: Setup,
+    record: TurnRecord<'a>,
+    voice: Voice,
+    host: &'a mut dyn TurnHost,
+    /// All calls of all attempts, in the order of their completion.
     records: Vec<Arc<ToolRecord>>,
+    /// All steps of all attempts.
     steps: Vec<Arc<StepInfo>>,
     called_tools: bool,
 }
@@ -76,68 +81,99 @@ impl Turn<'_> {
         {
             return Err(AgentError::UnknownToolChoice { tool: name.clone() });
         }
-        let mut record = TurnRecord::begin(self.conversation);
-        let mut tally = Tally::default();
-        let mut voice = Voice::new(self.stream && self.schema.is_none());
-        let mut attempts = 0;
-        let answer = loop {
-            attempts += 1;
-            record.restart(self.prompt_entry());
-            voice.start_attempt();
-            let error = match self.attempt(&setup, &mut record, &mut tally, &mut voice, host).await {
-                Ok(answer) => break answer,
-                Err(error) => error,
-            };
-            let so_far =
-                Attempts { made: attempts, max: self.options.max_attempts, called_tools: tally.called_tools };
-            let Some(delay) = retry::delay(&error, so_far, SystemTime::now()) else {
-                return Err(error.into());
-            };
-            tracing::info!(code = %error.code, attempt = attempts, "a model step failed; trying again: {error}");
-            tokio::time::sleep(delay).await;
+        let mut course = Course {
+            turn: self,
+            setup,
+            record: TurnRecord::begin(self.conversation),
+            voice: Voice::new(self.stream && self.schema.is_none()),
+            host,
+            records: Vec::new(),
+            steps: Vec::new(),
+            called_tools: false,
         };
-        if !host.commit() {
-            return Err(AgentError::Cancelled);
-        }
-        record.commit(Entry::response(match (&answer.structured, self.schema) {
-            (Some(value), Some(schema)) => Segment::structure(schema.name(), value.clone()),
-            _ => Segment::text(answer.text.clone()),
-        }));
-        Ok(TurnResponse {
-            text: answer.text,
-            structured: answer.structured,
-            tool_calls: tally.records,
-            usage: answer.usage,
-            steps: tally.steps,
-        })
+        let answer = course.attempt_until_answered().await?;
+        course.commit(answer)
     }
 
-    async fn attempt(
-        &self,
-        setup: &Setup,
-        record: &mut TurnRecord<'_>,
-        tally: &mut Tally,
-        voice: &mut Voice,
-        host: &mut dyn TurnHost,
-    ) -> Result<Answer, ModelError> {
+    /// Hides from the request what does not fit the model's context; returns how many entries.
+    async fn fit(&self, request: &mut StepRequest, record: &TurnRecord<'_>) -> usize {
+        let Turn { model, options, .. } = self;
+        if !options.trim_history || model.context_size().is_none() {
+            return 0;
+        }
+        let transcript = record.transcript();
+        let reserved = options.reserved_response_tokens;
+        let first = context::first_visible_entry(*model, &transcript, request, reserved).await;
+        request.transcript = transcript.view_from(first);
+        first
+    }
+
+    fn prompt_entry(&self) -> Entry {
+        Entry::new(EntryContent::Prompt(Prompt {
+            segments: vec![Segment::text(self.prompt)],
+            options: saved_options(&self.options.generation),
+            context_options: None,
+            response_format: self.schema.map(|schema| ResponseFormat {
+                name: schema.name().to_owned(),
+                description: None,
+                schema: schema.json().clone(),
+            }),
+            metadata: None,
+        }))
+    }
+}
+
+impl Course<'_> {
+    async fn attempt_until_answered(&mut self) -> Result<Answer, ModelError> {
+        let max = self.turn.options.max_attempts;
+        let mut made = 0;
+        loop {
+            made += 1;
+            self.record.restart(self.turn.prompt_entry());
+            self.voice.start_attempt();
+            let error = match self.attempt().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let so_far = Attempts { made, max, called_tools: self.called_tools };
+            let Some(delay) = retry::delay(&error, so_far, SystemTime::now()) else { return Err(error) };
+            tracing::info!(code = %error.code, attempt = made, "a model step failed; trying again: {error}");
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    fn commit(self, answer: Answer) -> Result<TurnResponse, AgentError> {
+        if !self.host.commit() {
+            return Err(AgentError::Cancelled);
+        }
+        let Answer { text, structured, usage } = answer;
+        self.record.commit(Entry::response(match (&structured, self.turn.schema) {
+            (Some(value), Some(schema)) => Segment::structure(schema.name(), value.clone()),
+            _ => Segment::text(text.clone()),
+        }));
+        Ok(TurnResponse { text, structured, tool_calls: self.records, usage, steps: self.steps })
+    }
+
+    /// Plays steps until the model answers.
+    async fn attempt(&mut self) -> Result<Answer, ModelError> {
         let mut progress = ToolProgress::default();
         let mut usage = Usage::default();
         let mut refused_rounds = 0;
         for index in 0.. {
             // A model and tools that never wait must not keep the thread from everything else.
             tokio::task::coop::consume_budget().await;
-            let plan = steering::plan(self.policy, &setup.tools, progress);
-            let outcome = self.step(index, setup, &plan, progress, record, tally, voice, host).await?;
+            let plan = steering::plan(self.turn.policy, &self.setup.tools, progress);
+            let outcome = self.step(index, &plan, progress).await?;
             usage += outcome.usage;
             let calls = match outcome.content {
                 StepContent::ToolCalls(calls) if !calls.is_empty() => calls,
-                content => return self.answer(content, usage, voice, host),
+                content => return self.answer(content, usage),
             };
-            let round = Round { policy: self.policy, tools: &setup.tools, plan: &plan, progress };
-            let result = round.play(calls, host, &mut tally.records).await;
-            tally.called_tools |= result.progress.calls > progress.calls;
+            let round = Round { policy: self.turn.policy, tools: &self.setup.tools, plan: &plan, progress };
+            let result = round.play(calls, self.host, &mut self.records).await;
+            self.called_tools |= result.progress.calls > progress.calls;
             progress = result.progress;
-            record.extend(result.entries);
+            self.record.extend(result.entries);
             if plan.mode == ToolMode::Disallowed {
                 refused_rounds += 1;
                 if refused_rounds > REFUSED_ROUNDS {
@@ -151,32 +187,24 @@ impl Turn<'_> {
         ))
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a turn that a step reads and writes, each by name"
-    )]
     async fn step(
-        &self,
+        &mut self,
         index: u32,
-        setup: &Setup,
         plan: &StepPlan,
         progress: ToolProgress,
-        record: &TurnRecord<'_>,
-        tally: &mut Tally,
-        voice: &mut Voice,
-        host: &mut dyn TurnHost,
     ) -> Result<StepOutcome, ModelError> {
+        let turn = self.turn;
         let mut request = StepRequest {
-            instructions: setup.instructions.clone(),
-            transcript: record.view(),
+            instructions: self.setup.instructions.clone(),
+            transcript: self.record.view(),
             tools: plan.model_tools(),
             tool_mode: plan.mode,
-            schema: self.schema.cloned(),
-            options: self.options.generation.clone(),
-            stream: self.stream,
-            cache_key: self.cache_key,
+            schema: turn.schema.cloned(),
+            options: turn.options.generation.clone(),
+            stream: turn.stream,
+            cache_key: turn.cache_key,
         };
-        let trimmed_entries = self.fit(&mut request, || record.transcript()).await;
+        let trimmed_entries = turn.fit(&mut request, &self.record).await;
         let info = Arc::new(StepInfo {
             index,
             completed_tool_rounds: progress.rounds,
@@ -184,44 +212,23 @@ impl Turn<'_> {
             enabled_tools: plan.tools.iter().map(|tool| tool.name.clone()).collect(),
             trimmed_entries,
         });
-        tally.steps.push(Arc::clone(&info));
-        host.event(TurnEvent::ModelStep { step: info });
-        voice.start_step();
-        let mut sink = HostSink { voice, host, is_structured: self.schema.is_some(), stream: self.stream };
-        self.model.step(request, &mut sink).await
-    }
-
-    async fn fit(&self, request: &mut StepRequest, transcript: impl FnOnce() -> Transcript) -> usize {
-        if !self.options.trim_history || self.model.context_size().is_none() {
-            return 0;
-        }
-        let transcript = transcript();
-        let first = context::first_visible_entry(
-            self.model,
-            &transcript,
-            request,
-            self.options.reserved_response_tokens,
-        )
-        .await;
-        request.transcript = transcript.view_from(first);
-        first
+        self.steps.push(Arc::clone(&info));
+        self.host.event(TurnEvent::ModelStep { step: info });
+        self.voice.start_step();
+        let hears_partials = turn.stream && turn.schema.is_some();
+        let mut sink = HostSink { voice: &mut self.voice, host: self.host, hears_partials };
+        turn.model.step(request, &mut sink).await
     }
 
     /// Turns the last step's content into the turn's answer, checked against the schema.
-    fn answer(
-        &self,
-        content: StepContent,
-        usage: Usage,
-        voice: &mut Voice,
-        host: &mut dyn TurnHost,
-    ) -> Result<Answer, ModelError> {
-        let Some(schema) = self.schema else {
+    fn answer(&mut self, content: StepContent, usage: Usage) -> Result<Answer, ModelError> {
+        let Some(schema) = self.turn.schema else {
             let text = match content {
                 StepContent::Text(text) => text,
                 StepContent::Structured(value) => json_text::compact(&value),
                 StepContent::ToolCalls(_) => String::new(),
             };
-            voice.settle(&text, host);
+            self.voice.settle(&text, self.host);
             return Ok(Answer { text, structured: None, usage });
         };
         let failed = |message: String| ModelError::new(ErrorCode::GenerationFailed, message);
@@ -237,20 +244,6 @@ impl Turn<'_> {
             .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
         let value = schema.reorder(value);
         Ok(Answer { text: json_text::compact(&value), structured: Some(value), usage })
-    }
-
-    fn prompt_entry(&self) -> Entry {
-        Entry::new(EntryContent::Prompt(Prompt {
-            segments: vec![Segment::text(self.prompt)],
-            options: saved_options(&self.options.generation),
-            context_options: None,
-            response_format: self.schema.map(|schema| ResponseFormat {
-                name: schema.name().to_owned(),
-                description: None,
-                schema: schema.json().clone(),
-            }),
-            metadata: None,
-        }))
     }
 }
 
@@ -276,88 +269,4 @@ fn saved_options(options: &GenerationOptions) -> Map<String, Value> {
         Some(Sampling::Greedy) | None => {}
     }
     saved
-}
-
-/// What the host has heard of the answer, and what the model has said of it in this step. The two differ after a
-/// retry or a step whose text was not the answer; then the host is told to start over.
-struct Voice {
-    is_heard: bool,
-    shown: String,
-    said: String,
-    /// The host must be told to start over, whatever the model says next.
-    must_reset: bool,
-}
-
-impl Voice {
-    fn new(is_heard: bool) -> Self {
-        Self { is_heard, shown: String::new(), said: String::new(), must_reset: false }
-    }
-
-    fn start_attempt(&mut self) {
-        self.must_reset = !self.shown.is_empty();
-    }
-
-    fn start_step(&mut self) {
-        self.said.clear();
-    }
-
-    fn say(&mut self, delta: &str, host: &mut dyn TurnHost) {
-        if self.is_heard && !delta.is_empty() {
-            self.said.push_str(delta);
-            self.show(host);
-        }
-    }
-
-    fn rewrite(&mut self, text: &str, host: &mut dyn TurnHost) {
-        if self.is_heard {
-            text.clone_into(&mut self.said);
-            self.show(host);
-        }
-    }
-
-    /// Makes what the host has heard equal the final answer.
-    fn settle(&mut self, text: &str, host: &mut dyn TurnHost) {
-        if self.is_heard && (self.must_reset || self.shown != text) {
-            text.clone_into(&mut self.said);
-            self.show(host);
-        }
-    }
-
-    fn show(&mut self, host: &mut dyn TurnHost) {
-        let (delta, is_reset) = match self.said.strip_prefix(&*self.shown) {
-            Some("") if !self.must_reset => return,
-            Some(rest) if !self.must_reset => (rest.to_owned(), false),
-            _ => (self.said.clone(), true),
-        };
-        self.must_reset = false;
-        if is_reset {
-            self.shown.clone_from(&self.said);
-        } else {
-            self.shown.push_str(&delta);
-        }
-        host.event(TurnEvent::Text(TextEvent { delta, text: self.said.as_str().into(), is_reset }));
-    }
-}
-
-struct HostSink<'a> {
-    voice: &'a mut Voice,
-    host: &'a mut dyn TurnHost,
-    is_structured: bool,
-    stream: bool,
-}
-
-impl StepSink for HostSink<'_> {
-    fn text(&mut self, delta: &str) {
-        self.voice.say(delta, self.host);
-    }
-
-    fn reset(&mut self, text: &str) {
-        self.voice.rewrite(text, self.host);
-    }
-
-    fn partial(&mut self, value: Value) {
-        if self.is_structured && self.stream {
-            self.host.event(TurnEvent::Partial { value });
-        }
-    }
 }

@@ -189,6 +189,18 @@ impl Bridge {
         self.inner.method_sets.iter().flat_map(|set| set.notifications()).collect()
     }
 
+    /// Sends a notification to the client, behind everything that has been sent so far. `params` is an object.
+    pub fn notify(&self, method: &str, params: &Payload) {
+        self.inner.outbox.push(Outgoing::Notification { method, params });
+    }
+
+    /// Tells the method sets what the client said of itself.
+    pub(crate) fn introduce(&self, client: &serde_json::Map<String, Value>) {
+        for set in &self.inner.method_sets {
+            set.client_introduced(self, client);
+        }
+    }
+
     /// Resolves when no request waits for its answer and no notification is at work.
     pub async fn idle(&self) {
         self.inner.answers.none_owed().await;
@@ -196,9 +208,14 @@ impl Bridge {
 
     /// Does what the `shutdown` method does; returns when it is done.
     pub async fn shut_down(&self) {
-        // It fails only when somebody else has shut the bridge down, and then this waits with them.
-        let _ = self.call("shutdown", Value::Null, None).await;
-        self.inner.is_shut_down.cancelled().await;
+        {
+            let mut phase = self.phase();
+            if matches!(*phase, Phase::Running) {
+                let to = Recipient::Nobody { method: "shutdown".to_owned() };
+                self.begin_shutdown(&mut phase, Responder::new(to, &self.inner.answers));
+            }
+        }
+        self.wait_until_shut_down().await;
     }
 
     /// Resolves when `shutdown` has been answered.
@@ -242,20 +259,16 @@ impl Bridge {
         match self.invoke(id, method, params) {
             Ok(Reply(ReplyKind::Now(payload))) => responder.answer(Ok(payload)),
             Ok(Reply(ReplyKind::Later(work))) => self.spawn(work, responder),
-            Ok(Reply(ReplyKind::Queued { queue, work, describe })) => {
+            Ok(Reply(ReplyKind::Queued { queue, work })) => {
                 let limit = self.inner.config.max_pending_operations;
                 let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
                 if let Err(responder) = pushed {
                     let message =
-                        format!("The queue of {describe} is full: {limit} operations are unfinished.");
+                        format!("The queue of {} is full: {limit} operations are unfinished.", queue.owner());
                     responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
                 }
             }
-            Ok(Reply(ReplyKind::Shutdown)) => {
-                *phase = Phase::ShuttingDown { waiting: Vec::new() };
-                let bridge = self.clone();
-                self.inner.runtime.spawn(async move { bridge.finish_shutdown(responder).await });
-            }
+            Ok(Reply(ReplyKind::Shutdown)) => self.begin_shutdown(&mut phase, responder),
             Err(error) => responder.answer(Err(error)),
         }
     }
@@ -287,6 +300,12 @@ impl Bridge {
             responder.answer(result);
         };
         self.inner.tasks.spawn_on(task, &self.inner.runtime);
+    }
+
+    fn begin_shutdown(&self, phase: &mut Phase, responder: Responder) {
+        *phase = Phase::ShuttingDown { waiting: Vec::new() };
+        let bridge = self.clone();
+        self.inner.runtime.spawn(async move { bridge.finish_shutdown(responder).await });
     }
 
     /// Cancels all work, waits for its answers, then answers `shutdown` and whatever arrived meanwhile.

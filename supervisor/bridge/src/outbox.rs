@@ -83,6 +83,8 @@ struct State {
     /// The size of the batch that the consumer is writing.
     taken: usize,
     is_closed: bool,
+    /// Somebody waits until nothing is unwritten.
+    is_awaited: bool,
     consumer: Option<Waker>,
 }
 
@@ -136,8 +138,12 @@ impl Outbox {
         loop {
             let mut emptied = pin!(self.shared.emptied.notified());
             emptied.as_mut().enable();
-            if self.unwritten() == 0 {
-                return;
+            {
+                let mut state = self.shared.state();
+                if state.unwritten() == 0 {
+                    return;
+                }
+                state.is_awaited = true;
             }
             emptied.await;
         }
@@ -211,7 +217,9 @@ impl OutboxConsumer {
             state.taken = batch.len();
             return Poll::Ready(Some(batch));
         }
-        self.shared.emptied.notify_waiters();
+        if mem::take(&mut state.is_awaited) {
+            self.shared.emptied.notify_waiters();
+        }
         if state.is_closed {
             return Poll::Ready(None);
         }

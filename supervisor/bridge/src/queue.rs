@@ -28,8 +28,9 @@ use crate::{
 pub(crate) type Work = Box<dyn FnOnce(Operation) -> BoxFuture<'static, Result<Payload, BridgeError>> + Send>;
 
 /// The operations of one object. Shared by the object and the task that works it off.
-#[derive(Default)]
 pub struct OperationQueue {
+    /// Whose operations these are, in words: `session 'gorm'`.
+    owner: String,
     entries: Mutex<VecDeque<Entry>>,
 }
 
@@ -107,6 +108,16 @@ impl std::fmt::Debug for OperationQueue {
 }
 
 impl OperationQueue {
+    /// An empty queue. `owner` names the object in errors: `session 'gorm'`.
+    pub fn new(owner: impl Into<String>) -> Arc<Self> {
+        Arc::new(Self { owner: owner.into(), entries: Mutex::default() })
+    }
+
+    /// The object that the operations belong to, in words.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -58,7 +58,7 @@ pub struct Reply(pub(crate) ReplyKind);
 pub(crate) enum ReplyKind {
     Now(Payload),
     Later(BoxFuture<'static, Result<Payload, BridgeError>>),
-    Queued { queue: Arc<OperationQueue>, work: Work, describe: String },
+    Queued { queue: Arc<OperationQueue>, work: Work },
     Shutdown,
 }
 
@@ -91,19 +91,17 @@ impl Reply {
         Ok(Self(ReplyKind::Later(Box::pin(work))))
     }
 
-    /// The result of work that waits for its turn in `queue`. `describe` names the object in the error when the
-    /// queue is full ("session 'gorm'"). The work must [commit](Operation::commit) right before it changes
-    /// something; until then it may be cancelled, by dropping it.
+    /// The result of work that waits for its turn in `queue`. The work must [commit](Operation::commit) right before
+    /// it changes something; until then it may be cancelled, by dropping it.
     pub fn queued<F>(
         queue: &Arc<OperationQueue>,
-        describe: impl Into<String>,
         work: impl FnOnce(Operation) -> F + Send + 'static,
     ) -> Result<Self, BridgeError>
     where
         F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
     {
         let work: Work = Box::new(move |operation| Box::pin(work(operation)));
-        Ok(Self(ReplyKind::Queued { queue: Arc::clone(queue), work, describe: describe.into() }))
+        Ok(Self(ReplyKind::Queued { queue: Arc::clone(queue), work }))
     }
 }
 

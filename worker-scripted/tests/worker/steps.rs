@@ -3,8 +3,8 @@
 use std::fs;
 
 use oam_ipc::{
-    Entry, FromWorker, Generate, MAX_FRAME_BYTES, Outcome, Segment, StepId, ToWorker, ToolCall,
-    ToolDefinition, ToolMode,
+    Entry, FromWorker, Generate, MAX_VALUES, Outcome, Segment, StepId, ToWorker, ToolCall, ToolDefinition,
+    ToolMode,
 };
 use serde_json::{Value, json};
 
@@ -161,12 +161,12 @@ fn a_cancelled_step_ends_at_once_and_once() {
 }
 
 #[test]
-fn an_answer_that_is_too_large_to_send_is_a_failed_step() {
+fn an_answer_that_no_supervisor_would_read_is_a_failed_step() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.json");
-    fs::write(&path, format!(r#"[{{"json": "{}"}}]"#, "x".repeat(MAX_FRAME_BYTES))).unwrap();
+    fs::write(&path, json!([{"json": vec![0; MAX_VALUES]}]).to_string()).unwrap();
     let mut worker = Worker::ready(&["--script", path.to_str().unwrap()]);
-    worker.ask(streamed(1, "Hello."));
+    worker.ask(Generate { schema: Some(open_gate().parameters), ..streamed(1, "Hello.") });
     assert_eq!(code_of(worker.hear()), "generation_failed");
     worker.assert_alive();
 }

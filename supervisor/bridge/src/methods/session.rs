@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     coding::{self, SessionOptions},
     message::{BridgeError, EventContext, Members, Payload},
+    queue::OperationQueue,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     session::{Session, SessionId, Sessions},
     timestamp,
@@ -119,7 +120,7 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     let session = Session {
         id: id.clone(),
         agent: Agent::new(choice.model, setup)?,
-        queue: Arc::default(),
+        queue: OperationQueue::new(format!("session '{id}'")),
         model: choice.kind,
         tool_timeout: options.tool_timeout,
         created_at: std::time::SystemTime::now(),
@@ -155,7 +156,7 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         Arc::new(converted.schema)
     });
     let queue = Arc::clone(&session.queue);
-    Reply::queued(&queue, describe(&session), move |operation| async move {
+    Reply::queued(&queue, move |operation| async move {
         let members = Members::new().with("session", &session.id).with("requestId", &id);
         let turn = ClientTurn {
             bridge: &bridge,
@@ -260,7 +261,7 @@ fn transcript(sessions: &Sessions, request: Request) -> Result<Reply, BridgeErro
 
 fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     let session = sessions.named(&request)?;
-    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.reset().await;
         Ok(Payload::of(&Done { session: &session.id }))
@@ -270,7 +271,7 @@ fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
 fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     let session = sessions.named(&request)?;
     let instructions = request.params.optional_string("instructions")?.map(Arc::from);
-    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.set_instructions(instructions);
         Ok(Payload::of(&Done { session: &session.id }))
@@ -280,7 +281,7 @@ fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, Brid
 fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     let session = sessions.named(&request)?;
     let note = request.params.optional_string("note")?.map(Arc::from);
-    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.set_context_note(note);
         Ok(Payload::of(&Done { session: &session.id }))
@@ -293,7 +294,7 @@ fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError
     check_tool_names(&set.tools)?;
     let mut warnings = set.warnings;
     warnings.extend(coding::tool_count_warning(set.tools.len()));
-    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.set_tools(set.tools)?;
         Ok(Payload::of(&WithWarnings { session: &session.id, warnings }))
@@ -314,13 +315,8 @@ fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
             .map_or(defaults.keep_recent_turns, |turns| usize::try_from(turns).unwrap_or(usize::MAX)),
         summary_instructions: request.params.optional_string("summaryInstructions")?.map(str::to_owned),
     };
-    Reply::queued(&Arc::clone(&session.queue), describe(&session), move |operation| async move {
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         let summary = session.agent.compact(&compaction, || operation.commit().is_ok()).await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
-}
-
-/// The session in words, for errors.
-fn describe(session: &Session) -> String {
-    format!("session '{}'", session.id)
 }

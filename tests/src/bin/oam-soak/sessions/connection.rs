@@ -55,7 +55,8 @@ impl Watch {
 impl Connection {
     pub(crate) fn start(seed: u64) -> Self {
         let mut child = Command::new(oam_binary())
-            .arg("stdio")
+            // Answers that come too late are part of the game.
+            .args(["stdio", "--log-level", "error"])
             .env_remove("OAM_SCRIPT")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
