@@ -56,14 +56,16 @@ impl Exchange {
     pub(crate) fn next(&self) -> Result<Heard, String> {
         self.heard.recv_timeout(DEADLINE).map_err(|error| match error {
             RecvTimeoutError::Timeout => format!("request {} is not answered", self.id),
-            RecvTimeoutError::Disconnected => format!("the output ended before request {} was answered", self.id),
+            RecvTimeoutError::Disconnected => {
+                format!("the output ended before request {} was answered", self.id)
+            }
         })
     }
 }
 
 impl Client {
     /// Starts `oam stdio` with arguments.
-    pub(crate) fn start(arguments: &[String]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(oam_binary())
             .arg("stdio")
             .args(arguments)
@@ -171,9 +173,9 @@ impl Client {
 
     fn write(&self, message: &Value) -> Result<(), String> {
         match lock(&self.input).as_mut() {
-            Some(input) => {
-                input.write_all(format!("{message}\n").as_bytes()).map_err(|error| format!("it does not read: {error}"))
-            }
+            Some(input) => input
+                .write_all(format!("{message}\n").as_bytes())
+                .map_err(|error| format!("it does not read: {error}")),
             None => Err("the input is closed".to_owned()),
         }
     }
@@ -210,7 +212,8 @@ impl State {
         if let Ok(event) = serde_json::from_str::<Value>(line)
             && event["method"] == "supervisor/event"
         {
-            let name = event["params"]["event"]["type"].as_str().ok_or("a supervisor/event without a type")?;
+            let name =
+                event["params"]["event"]["type"].as_str().ok_or("a supervisor/event without a type")?;
             *self.worker_events.entry(name.to_owned()).or_default() += 1;
             return Ok(());
         }

@@ -31,7 +31,8 @@ impl Life {
     /// Short enough that the model sees all of the conversation: a script's place is told by it.
     pub(crate) fn new(rng: &mut Rng, name: &str) -> Self {
         let count = rng.usize(1..=8);
-        let mut turns: Vec<_> = (0..count).map(|number| Turn::new(rng, &format!("{name}.{number}"))).collect();
+        let mut turns: Vec<_> =
+            (0..count).map(|number| Turn::new(rng, &format!("{name}.{number}"))).collect();
         if rng.u32(..8) == 0 {
             turns.push(Turn::Refusal);
         }

@@ -52,7 +52,9 @@ pub(crate) struct Settings {
 
 pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
     let Settings { turns, sessions, crash_rate, seed, .. } = settings;
-    println!("seed {seed}: {turns} turns over {sessions} sessions, a fault is meant for {crash_rate} of them");
+    println!(
+        "seed {seed}: {turns} turns over {sessions} sessions, a fault is meant for {crash_rate} of them"
+    );
     // What outlives oam becomes our child, and is seen.
     procfs::adopt_orphans().map_err(|error| error.to_string())?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -67,7 +69,7 @@ pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
         ["--streaming", "always"],
         ["--log-level", "error"],
     ];
-    let client = Client::start(&arguments.concat().map(str::to_owned));
+    let client = Client::start(&arguments.concat());
     client.ok("initialize", json!({"client": {"name": "soak", "workerEvents": true}}))?;
 
     let mut rows = Vec::new();
@@ -89,7 +91,8 @@ pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
             "passed": result.is_ok(), "failure": result.as_ref().err(), "total": total.json(),
             "phases": rows.iter().map(Row::json).collect::<Vec<_>>(), "status": status.ok(),
             "workerEvents": client.worker_events(), "toolCalls": client.tool_calls()});
-        std::fs::write(path, format!("{report:#}\n")).map_err(|error| format!("{}: {error}", path.display()))?;
+        std::fs::write(path, format!("{report:#}\n"))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
     }
     result
 }
@@ -155,7 +158,7 @@ fn phase(
         tally: &tally,
         is_over: AtomicBool::new(false),
     };
-    let result = thread::scope(|scope| {
+    let result: Result<(), String> = thread::scope(|scope| {
         let sessions: Vec<_> = (0..settings.sessions)
             .map(|number| {
                 let (phase, rng) = (&phase, rng.fork());
@@ -187,8 +190,13 @@ fn make_trouble(phase: &Phase<'_>, marks: &Marks, rng: &mut Rng, are_done: impl 
             next_strike = now + pace;
         }
         if now >= next_word {
-            let (turns, left) = (phase.tally.turns.load(Ordering::Relaxed), phase.turns_left.load(Ordering::Relaxed));
-            println!("  … {}: {turns} turns in {:.0} s, {left} to go", phase.trouble.name(), start.elapsed().as_secs_f64());
+            let (turns, left) =
+                (phase.tally.turns.load(Ordering::Relaxed), phase.turns_left.load(Ordering::Relaxed));
+            println!(
+                "  … {}: {turns} turns in {:.0} s, {left} to go",
+                phase.trouble.name(),
+                start.elapsed().as_secs_f64()
+            );
             next_word += PROGRESS;
         }
         thread::sleep(POLL.min(phase.trouble.pace().unwrap_or(POLL)));

@@ -51,8 +51,19 @@ pub(crate) struct Row {
 pub(crate) fn heading() -> String {
     format!(
         "{:<24}{:>8}{:>10}{:>8}{:>8}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8}{:>9}{:>9}",
-        "trouble", "turns", "cancelled", "failed", "refused", "deaths", "hangs", "violations", "replays", "recycled",
-        "s", "turns/s", "MiB"
+        "trouble",
+        "turns",
+        "cancelled",
+        "failed",
+        "refused",
+        "deaths",
+        "hangs",
+        "violations",
+        "replays",
+        "recycled",
+        "s",
+        "turns/s",
+        "MiB"
     )
 }
 
@@ -66,8 +77,18 @@ impl Row {
     pub(crate) fn line(&self) -> String {
         format!(
             "{:<24}{:>8}{:>10}{:>8}{:>8}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8.1}{:>9.0}{:>9}",
-            self.trouble, self.turns, self.cancelled, self.failed, self.refused, self.crashes, self.hangs,
-            self.violations, self.replays, self.recycled, self.duration.as_secs_f64(), self.turns_per_second(),
+            self.trouble,
+            self.turns,
+            self.cancelled,
+            self.failed,
+            self.refused,
+            self.crashes,
+            self.hangs,
+            self.violations,
+            self.replays,
+            self.recycled,
+            self.duration.as_secs_f64(),
+            self.turns_per_second(),
             self.rss_kib / 1024
         )
     }

@@ -76,7 +76,9 @@ impl Phase<'_> {
                 break;
             }
             let name = format!("s{number}-{life}");
-            let told = self.live_once(&name, &mut rng).map_err(|why| format!("{}: {name}: {why}", self.trouble.name()));
+            let told = self
+                .live_once(&name, &mut rng)
+                .map_err(|why| format!("{}: {name}: {why}", self.trouble.name()));
             if told.is_err() {
                 self.is_over.store(true, Ordering::Relaxed);
                 return told;
@@ -148,7 +150,9 @@ impl Phase<'_> {
         let ended = match answer {
             Ok(result) => {
                 self.turn();
-                heard.check(turn, &prompt, &result, is_streamed).map_err(|why| format!("{prompt:?}: {why}: {result}"))?;
+                heard
+                    .check(turn, &prompt, &result, is_streamed)
+                    .map_err(|why| format!("{prompt:?}: {why}: {result}"))?;
                 Ended::Committed(Committed {
                     prompt,
                     outputs: heard.outputs_of(&result),
@@ -157,7 +161,8 @@ impl Phase<'_> {
                 })
             }
             Err(error) => {
-                self.undone(turn, &error, is_meant, closed_before).map_err(|why| format!("{prompt:?}: {why}"))?;
+                self.undone(turn, &error, is_meant, closed_before)
+                    .map_err(|why| format!("{prompt:?}: {why}"))?;
                 Ended::Undone
             }
         };
@@ -170,7 +175,13 @@ impl Phase<'_> {
     }
 
     /// Checks that a turn had a reason to fail like this.
-    fn undone(&self, turn: &Turn, error: &RpcError, is_meant: bool, closed_before: u64) -> Result<(), String> {
+    fn undone(
+        &self,
+        turn: &Turn,
+        error: &RpcError,
+        is_meant: bool,
+        closed_before: u64,
+    ) -> Result<(), String> {
         match error.name.as_str() {
             "refusal" if matches!(turn, Turn::Refusal) => self.turn(),
             "cancelled" => {
@@ -273,7 +284,13 @@ impl Listener {
 
     /// Executes the tool, which must not have been asked for this before. Of several calls some are answered late
     /// and in another order.
-    fn tool_call(&mut self, call: ToolCall, turn: &Turn, phase: &Phase<'_>, rng: &mut Rng) -> Result<(), String> {
+    fn tool_call(
+        &mut self,
+        call: ToolCall,
+        turn: &Turn,
+        phase: &Phase<'_>,
+        rng: &mut Rng,
+    ) -> Result<(), String> {
         let Turn::Tools { words } = turn else { return Err(format!("it called a tool: {call:?}")) };
         let word = call.arguments["word"].as_str().unwrap_or_default().to_owned();
         if call.name != TOOL || !words.contains(&word) {
@@ -311,7 +328,8 @@ impl Listener {
                 returned.len() == words.len() && told == returned
             }
             Turn::Structured { value } => {
-                result["structured"] == *value && serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
+                result["structured"] == *value
+                    && serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
             }
             Turn::Refusal => false,
         };
@@ -364,7 +382,8 @@ fn check_transcript(result: &Value, conversation: &[Committed]) -> Result<(), St
         }
         if !turn.outputs.is_empty() {
             let calls = next("tool calls")?;
-            let mut open: Vec<_> = calls["toolCalls"].as_array().into_iter().flatten().map(|call| &call["id"]).collect();
+            let mut open: Vec<_> =
+                calls["toolCalls"].as_array().into_iter().flatten().map(|call| &call["id"]).collect();
             if open.len() != turn.outputs.len() {
                 return Err(wrong("tool calls", calls));
             }
