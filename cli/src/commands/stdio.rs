@@ -7,9 +7,7 @@ use oam_bridge::{
     transport::stdio::{serve, take_stdio},
 };
 
-use crate::{
-    arguments::StdioArguments, logging, models::SystemModel, supervisor_methods::SupervisorMethods,
-};
+use crate::{arguments::StdioArguments, logging, models::SystemModel, supervisor_methods::SupervisorMethods};
 
 const USAGE_ERROR: u8 = 2;
 

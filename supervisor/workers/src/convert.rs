@@ -117,9 +117,17 @@ pub(crate) fn model_error(code: &str, message: String, data: Option<Map<String, 
     error
 }
 
-/// What a worker's availability means. A context size of 0 means that it is not known yet; then `known_size`, the
-/// largest one heard so far, stands.
-pub(crate) fn availability(said: ipc::Availability, known_size: Option<u32>) -> Availability {
+/// The context that a worker's model has, in tokens. None told means that there is no limit to mind; 0 means that it is
+/// not known yet, and then the size known so far stands.
+pub(crate) fn context_limit(said: Option<u32>, known: Option<u32>) -> Option<u32> {
+    match said {
+        Some(0) => Some(known.unwrap_or(DEFAULT_CONTEXT_SIZE)),
+        said => said,
+    }
+}
+
+/// What a worker's availability means.
+pub(crate) fn availability(said: ipc::Availability, context_limit: Option<u32>) -> Availability {
     let reason = match said.reason.as_deref() {
         _ if said.available => None,
         Some("device_not_eligible") => Some(UnavailableReason::DeviceNotEligible),
@@ -131,11 +139,7 @@ pub(crate) fn availability(said: ipc::Availability, known_size: Option<u32>) -> 
     supported_languages.sort_unstable();
     Availability {
         unavailable: reason,
-        context_size: said
-            .context_size
-            .filter(|size| *size > 0)
-            .or(known_size)
-            .unwrap_or(DEFAULT_CONTEXT_SIZE),
+        context_size: context_limit.unwrap_or(DEFAULT_CONTEXT_SIZE),
         variant: said.variant,
         supported_languages,
     }
@@ -161,15 +165,9 @@ mod tests {
 
     #[test]
     fn a_context_size_of_zero_is_not_believed() {
-        let said = |context_size| ipc::Availability {
-            available: true,
-            reason: None,
-            context_size,
-            variant: None,
-            supported_languages: Vec::new(),
-        };
-        assert_eq!(availability(said(Some(4096)), None).context_size, 4096);
-        assert_eq!(availability(said(Some(0)), Some(4096)).context_size, 4096);
-        assert_eq!(availability(said(None), None).context_size, DEFAULT_CONTEXT_SIZE);
+        assert_eq!(context_limit(Some(4096), None), Some(4096));
+        assert_eq!(context_limit(Some(0), Some(4096)), Some(4096));
+        assert_eq!(context_limit(Some(0), None), Some(DEFAULT_CONTEXT_SIZE));
+        assert_eq!(context_limit(None, Some(4096)), None);
     }
 }

@@ -53,7 +53,7 @@ impl WorkerPool {
                 supported_languages: Vec::new(),
             },
             capabilities: Capabilities::default(),
-            is_told: false,
+            context_limit: None,
         };
         let shared = Arc::new(Shared {
             known: Mutex::new(known),
@@ -128,7 +128,7 @@ impl Model for WorkerPool {
     }
 
     fn context_size(&self) -> Option<u32> {
-        Some(self.known(|known| known.availability.context_size))
+        self.known(|known| known.context_limit)
     }
 
     fn count_tokens<'a>(&'a self, request: &'a StepRequest) -> BoxFuture<'a, Option<u32>> {

@@ -62,8 +62,8 @@ pub(crate) enum StepEvent {
 pub(crate) struct Known {
     pub(crate) availability: Availability,
     pub(crate) capabilities: Capabilities,
-    /// A worker has told; until then the rest is assumed.
-    pub(crate) is_told: bool,
+    /// The context to fit conversations into, if there is a limit.
+    pub(crate) context_limit: Option<u32>,
 }
 
 /// Who hears of the pool's events.
@@ -151,12 +151,11 @@ impl Actor {
                     continue;
                 }
             };
-            match input {
-                Some(input) => actor.take(input),
-                None => {
-                    is_asked = false;
-                    actor.tell(Event::Stop);
-                }
+            if let Some(input) = input {
+                actor.take(input);
+            } else {
+                is_asked = false;
+                actor.tell(Event::Stop);
             }
             if actor.core.is_empty() && (!is_asked || !actor.stopping.is_empty()) {
                 for done in actor.stopping.drain(..) {
@@ -367,9 +366,8 @@ impl Actor {
 
     fn learn(&self, said: oam_ipc::Availability, capabilities: Option<&oam_ipc::Capabilities>) {
         let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = known.is_told.then_some(known.availability.context_size);
-        known.availability = convert::availability(said, size);
-        known.is_told = true;
+        known.context_limit = convert::context_limit(said.context_size, known.context_limit);
+        known.availability = convert::availability(said, known.context_limit);
         if let Some(said) = capabilities {
             known.capabilities = Capabilities {
                 streaming: said.streaming,

@@ -603,7 +603,7 @@ impl Core {
             return None;
         }
         let mut idle = usable().filter(|(_, serving)| serving.steps.is_empty()).map(|(id, _)| id);
-        if step.is_replay { idle.last() } else { idle.next() }
+        if step.is_replay { idle.next_back() } else { idle.next() }
     }
 }
 
