@@ -312,11 +312,11 @@ fn a_step_that_hangs_is_played_again_behind_those_that_did_not() {
     let patient = PoolConfig { ping_interval: Duration::from_hours(1), ..config() };
     let mut pool = Simulation::ready(patient, 3);
     pool.ask(1, false);
-    pool.pass(Duration::from_secs(60));
+    pool.pass(Duration::from_mins(1));
     pool.ask(2, false);
     pool.ask(3, false);
     pool.generated();
-    pool.pass(Duration::from_secs(60));
+    pool.pass(Duration::from_mins(1));
     assert_eq!(pool.hangs(), [HangCause::NoProgress]);
     pool.die(FIRST, "SIGKILL");
     pool.get_ready(3);
