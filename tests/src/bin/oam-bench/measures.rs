@@ -42,7 +42,7 @@ impl Plan {
 
 /// Measures everything.
 pub(crate) fn measure(plan: &Plan) -> Vec<Figure> {
-    let mut figures = vec![pings(plan)];
+    let mut figures = pings(plan);
     figures.extend(latency(plan, "ping-pong p50, one processor", "ping-pong p99, one processor", true));
     figures.extend(latency(plan, "ping-pong p50, any processor", "ping-pong p99, any processor", false));
     figures.extend(turns(plan));
@@ -101,15 +101,28 @@ fn best<const N: usize>(
     })
 }
 
-fn pings(plan: &Plan) -> Figure {
+/// Pings as a client sees them that makes and reads JSON, and as one that does nothing but move bytes. The first is what
+/// a program can have; the second shows the server alone.
+fn pings(plan: &Plan) -> Vec<Figure> {
     let lines = ping_lines(plan.pings);
-    let [oam, echo] = best(plan.repetitions, f64::max, || {
-        [Pipe::oam(), Pipe::start(echo_command())].map(|mut pipe| {
+    let [oam, echo, oam_bytes, echo_bytes] = best(plan.repetitions, f64::max, || {
+        let [oam, echo] = [Pipe::oam(), Pipe::start(echo_command())].map(|mut pipe| {
             pipe.pipelined(&lines[..lines.len() / 10], |_, _| true);
-            per_second(plan.pings, pipe.pipelined(&lines, |_, _| true))
-        })
+            let bytes = per_second(plan.pings, pipe.pipelined(&lines, |_, _| true));
+            let make = |id: usize| line(id, "ping", &json!({}));
+            let read = |line: &[u8], _: &mut Vec<u8>| {
+                serde_json::from_slice::<Value>(line).is_ok_and(|message| message["id"].is_u64())
+            };
+            [per_second(plan.pings, pipe.pipelined_made(plan.pings, make, read)), bytes]
+        });
+        [oam[0], echo[0], oam[1], echo[1]]
     });
-    Figure::new("pipelined pings (beside: bare echo)", "/s", oam).beside(echo).goal(Goal::RatioAtLeast(0.5))
+    vec![
+        Figure::new("pipelined pings, JSON client (beside: bare echo)", "/s", oam)
+            .beside(echo)
+            .goal(Goal::RatioAtLeast(0.5)),
+        Figure::new("pipelined pings, byte client (beside: bare echo)", "/s", oam_bytes).beside(echo_bytes),
+    ]
 }
 
 fn latency(plan: &Plan, p50: &'static str, p99: &'static str, one_processor: bool) -> Vec<Figure> {
@@ -140,8 +153,9 @@ fn turns(plan: &Plan) -> Vec<Figure> {
     let tool_steps: Vec<_> =
         (0..plan.turns).flat_map(|_| [json!({"toolCalls": [{"name": "look"}]}), text.clone()]).collect();
     let scripted = |steps: &[Value], fallback: &Value| {
-        json!({"model": {"type": "scripted", "steps": steps, "fallback": fallback},
-            "tools": [{"name": "look", "description": "Looks around."}]})
+        let tool = json!({"name": "look", "description": "Looks around."});
+        let tools = if steps.is_empty() { json!([]) } else { json!([tool]) };
+        json!({"model": {"type": "scripted", "steps": steps, "fallback": fallback}, "tools": tools})
     };
     let prompt = json!({"session": "a", "prompt": "Why is the gate not open?"});
     let mut streaming = prompt.clone();
@@ -149,6 +163,7 @@ fn turns(plan: &Plan) -> Vec<Figure> {
     let (pings, unstreamed, streamed) =
         (ping_lines(plan.pings), turn_lines(plan.turns, &prompt), turn_lines(plan.turns, &streaming));
     let measured = |oam: &mut Pipe, lines: &[Vec<u8>]| {
+        oam.exchange(&ping_lines(1)[0]);
         let before = oam.cpu();
         let time = oam.pipelined(lines, |line, replies| {
             answer_call(line, replies);

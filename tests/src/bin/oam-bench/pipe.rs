@@ -1,6 +1,7 @@
 //! The measuring end of a pair of pipes: one thread, blocking, as little work a line as can be.
 
 use std::{
+    borrow::Cow,
     io::{Read, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
@@ -74,26 +75,49 @@ impl Pipe {
     pub(crate) fn pipelined(
         &mut self,
         lines: &[Vec<u8>],
+        on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Duration {
+        let batches: Vec<_> = lines.chunks(BATCH).map(<[_]>::concat).collect();
+        let mut batches = batches.iter();
+        self.exchange_all(
+            lines.len(),
+            |_, _| Cow::Borrowed(batches.next().expect("as many as lines").as_slice()),
+            on_line,
+        )
+    }
+
+    /// The same with lines that are made when they are sent.
+    pub(crate) fn pipelined_made(
+        &mut self,
+        count: usize,
+        make: impl Fn(usize) -> Vec<u8>,
+        on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Duration {
+        self.exchange_all(count, |from, to| Cow::Owned((from..to).flat_map(&make).collect()), on_line)
+    }
+
+    fn exchange_all<'a>(
+        &mut self,
+        count: usize,
+        mut batch: impl FnMut(usize, usize) -> Cow<'a, [u8]>,
         mut on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Duration {
-        let batches: Vec<_> = lines.chunks(BATCH).map(|batch| (batch.concat(), batch.len())).collect();
-        let mut batches = batches.iter().peekable();
-        let (mut unanswered, mut replies) = (0, Vec::new());
+        let (mut sent, mut answered, mut replies) = (0, 0, Vec::new());
         let start = Instant::now();
-        loop {
-            if let Some((batch, count)) = batches.next_if(|(_, count)| unanswered + count <= WINDOW) {
-                self.input.write_all(batch).expect("it reads");
-                unanswered += count;
-            } else if unanswered == 0 {
-                return start.elapsed();
-            } else {
-                self.read_lines(|line| unanswered -= usize::from(on_line(line, &mut replies)));
-                if !replies.is_empty() {
-                    self.input.write_all(&replies).expect("it reads");
-                    replies.clear();
-                }
+        while answered < count {
+            let next = (sent + BATCH).min(count);
+            if sent < count && next - answered <= WINDOW {
+                self.input.write_all(&batch(sent, next)).expect("it reads");
+                sent = next;
+                continue;
+            }
+            self.read_lines(|line| answered += usize::from(on_line(line, &mut replies)));
+            if !replies.is_empty() {
+                self.input.write_all(&replies).expect("it reads");
+                replies.clear();
             }
         }
+        start.elapsed()
     }
 
     /// Reads until at least one line is there, and hands over all that are.
