@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -101,19 +102,37 @@ fn best<const N: usize>(
     })
 }
 
-/// Pings as a client sees them that makes and reads JSON, and as one that does nothing but move bytes. The first is what
-/// a program can have; the second shows the server alone.
+/// Pings as a client sees them that writes each request and reads each answer, and as one that only moves bytes. The
+/// first is what a program can have; the second shows the server alone.
 fn pings(plan: &Plan) -> Vec<Figure> {
+    #[derive(Serialize)]
+    struct Ping {
+        jsonrpc: &'static str,
+        id: usize,
+        method: &'static str,
+    }
+    #[derive(Deserialize)]
+    struct Pong {
+        id: usize,
+    }
+    let write = |id: usize, out: &mut Vec<u8>| {
+        let ping = Ping { jsonrpc: "2.0", id, method: "ping" };
+        serde_json::to_writer(&mut *out, &ping).expect("memory takes everything");
+        out.push(b'\n');
+    };
     let lines = ping_lines(plan.pings);
     let [oam, echo, oam_bytes, echo_bytes] = best(plan.repetitions, f64::max, || {
         let [oam, echo] = [Pipe::oam(), Pipe::start(echo_command())].map(|mut pipe| {
             pipe.pipelined(&lines[..lines.len() / 10], |_, _| true);
-            let bytes = per_second(plan.pings, pipe.pipelined(&lines, |_, _| true));
-            let make = |id: usize| line(id, "ping", &json!({}));
-            let read = |line: &[u8], _: &mut Vec<u8>| {
-                serde_json::from_slice::<Value>(line).is_ok_and(|message| message["id"].is_u64())
-            };
-            [per_second(plan.pings, pipe.pipelined_made(plan.pings, make, read)), bytes]
+            let bytes = pipe.pipelined(&lines, |_, _| true);
+            let mut next = 0;
+            let json = pipe.pipelined_made(plan.pings, write, |line, _| {
+                let pong: Pong = serde_json::from_slice(line).expect("an answer with an id");
+                assert_eq!(pong.id, next, "answers come in order");
+                next += 1;
+                true
+            });
+            [json, bytes].map(|time| per_second(plan.pings, time))
         });
         [oam[0], echo[0], oam[1], echo[1]]
     });

@@ -1,7 +1,6 @@
 //! The measuring end of a pair of pipes: one thread, blocking, as little work a line as can be.
 
 use std::{
-    borrow::Cow,
     io::{Read, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     time::{Duration, Instant},
@@ -77,37 +76,25 @@ impl Pipe {
         lines: &[Vec<u8>],
         on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Duration {
-        let batches: Vec<_> = lines.chunks(BATCH).map(<[_]>::concat).collect();
-        let mut batches = batches.iter();
-        self.exchange_all(
-            lines.len(),
-            |_, _| Cow::Borrowed(batches.next().expect("as many as lines").as_slice()),
-            on_line,
-        )
+        self.pipelined_made(lines.len(), |index, out| out.extend_from_slice(&lines[index]), on_line)
     }
 
-    /// The same with lines that are made when they are sent.
+    /// The same with lines that are written as they are sent.
     pub(crate) fn pipelined_made(
         &mut self,
         count: usize,
-        make: impl Fn(usize) -> Vec<u8>,
-        on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
-    ) -> Duration {
-        self.exchange_all(count, |from, to| Cow::Owned((from..to).flat_map(&make).collect()), on_line)
-    }
-
-    fn exchange_all<'a>(
-        &mut self,
-        count: usize,
-        mut batch: impl FnMut(usize, usize) -> Cow<'a, [u8]>,
+        write: impl Fn(usize, &mut Vec<u8>),
         mut on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Duration {
-        let (mut sent, mut answered, mut replies) = (0, 0, Vec::new());
+        let (mut sent, mut answered) = (0, 0);
+        let (mut batch, mut replies) = (Vec::new(), Vec::new());
         let start = Instant::now();
         while answered < count {
             let next = (sent + BATCH).min(count);
             if sent < count && next - answered <= WINDOW {
-                self.input.write_all(&batch(sent, next)).expect("it reads");
+                batch.clear();
+                (sent..next).for_each(|index| write(index, &mut batch));
+                self.input.write_all(&batch).expect("it reads");
                 sent = next;
                 continue;
             }
