@@ -134,10 +134,11 @@ impl Bridge {
                 self.handle(Some(id), &method, params, to);
             }
             Ok(Some(Incoming::Notification { method, params })) => {
-                self.handle(None, &method, params, Recipient::Nobody { method: method.clone() });
+                self.handle(None, &method, params, Recipient::Nobody);
             }
             Ok(Some(Incoming::Reply { id, reply })) => self.take_reply(&id, reply),
             Err(Rejected { id, error }) => {
+                tracing::debug!("refused a line: {}", error.message);
                 self.inner.outbox.push(Outgoing::Error { id: id.as_ref(), error: &error });
             }
         }
@@ -199,7 +200,7 @@ impl Bridge {
         {
             let mut phase = self.phase();
             if matches!(*phase, Phase::Running) {
-                let to = Recipient::Nobody { method: "shutdown".to_owned() };
+                let to = Recipient::Nobody;
                 self.begin_shutdown(&mut phase, Responder::new(to, &self.inner.answers));
             }
         }
@@ -231,6 +232,7 @@ impl Bridge {
     }
 
     fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) {
+        tracing::debug!(method, id = id.as_ref().map(tracing::field::display), "a request arrived");
         let responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
         match &mut *phase {
