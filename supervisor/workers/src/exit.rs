@@ -13,6 +13,8 @@ pub struct Exit {
     pub uptime: Duration,
     /// Whether it had said `ready`.
     pub was_ready: bool,
+    /// Why the supervisor killed it, if it did.
+    pub why_killed: Option<String>,
     /// The last lines it wrote to standard error.
     pub stderr: Vec<String>,
 }
@@ -67,6 +69,9 @@ impl fmt::Display for Exit {
             if !self.was_ready {
                 f.write_str(", before it was ready")?;
             }
+        }
+        if let Some(why) = &self.why_killed {
+            write!(f, " ({why})")?;
         }
         if let Some(last) = self.stderr.last() {
             write!(f, "; its last words: {last}")?;

@@ -2,12 +2,12 @@
 //! [`core`](crate::core) decides.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use nix::sys::signal::Signal;
@@ -16,7 +16,7 @@ use oam_ipc::{FromWorker, PROTOCOL_VERSION, StepId, ToWorker, encode};
 use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::sleep_until,
+    time::{sleep_until, timeout},
 };
 
 use crate::{
@@ -31,7 +31,8 @@ use crate::{
 
 /// Messages of workers that may wait to be taken in; beyond it workers wait.
 const MESSAGES_AHEAD: usize = 1024;
-const KEPT_EXITS: usize = 8;
+/// How long what a dead worker has said may take to be read.
+const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
 /// What reaches the pool.
 pub(crate) enum Input {
@@ -107,7 +108,6 @@ pub(crate) struct Actor {
     running: BTreeMap<WorkerId, Running>,
     steps: HashMap<StepId, WaitingStep>,
     counts: HashMap<StepId, Count>,
-    last_exits: VecDeque<ExitStatusReport>,
     next_ping: u64,
     stopping: Vec<oneshot::Sender<()>>,
     from_workers: mpsc::Sender<Input>,
@@ -128,7 +128,6 @@ impl Actor {
             running: BTreeMap::new(),
             steps: HashMap::new(),
             counts: HashMap::new(),
-            last_exits: VecDeque::new(),
             next_ping: 0,
             stopping: Vec::new(),
             from_workers,
@@ -277,19 +276,6 @@ impl Actor {
     fn bury(&mut self, worker: WorkerId, mut exit: Exit) {
         exit.was_ready = self.running.remove(&worker).is_some_and(|running| running.is_ready);
         self.counts.retain(|_, count| count.worker != worker);
-        if self.last_exits.len() == KEPT_EXITS {
-            self.last_exits.pop_front();
-        }
-        self.last_exits.push_back(ExitStatusReport {
-            worker: worker.to_string(),
-            exit: exit.to_string(),
-            signal: exit.cause.signal().map(str::to_owned),
-            code: match exit.cause {
-                ExitCause::Code(code) => Some(code),
-                _ => None,
-            },
-            stderr: exit.stderr.clone(),
-        });
         self.tell(Event::Exited { worker, exit });
         self.shared.has_settled.send_replace(true);
     }
@@ -333,12 +319,14 @@ impl Actor {
             Ok(process) => {
                 let (reading, writing) = process.socket.into_split();
                 let (frames, outgoing) = mpsc::unbounded_channel();
-                tokio::spawn(link::read(worker, reading, pool.clone()));
+                let reader = tokio::spawn(link::read(worker, reading, pool.clone()));
                 tokio::spawn(link::write(writing, outgoing));
                 let running = Running { frames, signals: process.signals, pid: process.pid, is_ready: false };
                 self.running.insert(worker, running);
                 tokio::spawn(async move {
                     let exit = process.exit.await.unwrap_or_else(|error| not_started(error.to_string()));
+                    // What it said before it died counts, unless somebody else keeps the socket open.
+                    let _ = timeout(LAST_WORDS_GRACE, reader).await;
                     let _ = pool.send(Input::Exited { worker, exit }).await;
                 });
             }
@@ -441,16 +429,30 @@ impl Actor {
             },
             streaming_trusted: self.core.trusts_streaming(now),
             counters: self.core.counters().clone(),
-            last_exits: self.last_exits.iter().cloned().collect(),
+            last_exits: self.core.last_exits().map(|(worker, exit)| exit_report(*worker, exit)).collect(),
         }
+    }
+}
+
+fn exit_report(worker: WorkerId, exit: &Exit) -> ExitStatusReport {
+    ExitStatusReport {
+        worker: worker.to_string(),
+        exit: exit.to_string(),
+        signal: exit.cause.signal().map(str::to_owned),
+        code: match exit.cause {
+            ExitCause::Code(code) => Some(code),
+            _ => None,
+        },
+        stderr: exit.stderr.clone(),
     }
 }
 
 fn not_started(reason: String) -> Exit {
     Exit {
         cause: ExitCause::NotStarted(reason),
-        uptime: std::time::Duration::ZERO,
+        uptime: Duration::ZERO,
         was_ready: false,
+        why_killed: None,
         stderr: Vec::new(),
     }
 }

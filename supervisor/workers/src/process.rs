@@ -118,6 +118,7 @@ async fn reap(
         cause: status.map_or_else(|error| ExitCause::NotStarted(error.to_string()), ExitCause::of),
         uptime: started.elapsed(),
         was_ready: false,
+        why_killed: None,
         stderr: tail.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect(),
     }
 }

@@ -54,6 +54,7 @@ fn a_stream_that_goes_on_otherwise_starts_over() {
     // Counted by each process, the second step of the script is the first of the next process, which says the first.
     let counted = ["--script", script.to_str().unwrap(), "--script-position", "process"];
     let mut pool = setup.worker_args(&counted).fault("abort:step=2+stream").start();
+    pool.when_ready(2);
     pool.open("a", json!({}));
     assert_eq!(pool.turn("a", "x")["text"], "Halt! Who is there?");
     let (result, events) = pool.streamed("a", "y");
@@ -80,6 +81,7 @@ fn a_stream_that_was_complete_says_nothing_twice() {
 #[test]
 fn a_tool_that_has_answered_is_not_asked_again() {
     let mut pool = workers().fault("segv:step=2").start();
+    pool.when_ready(2);
     pool.play_with(
         "a",
         [call("look", json!({"what": "gate"})), template("I see {toolOutput}.")],
@@ -133,6 +135,7 @@ fn mixed_turns(setup: Setup) -> (Vec<Value>, Value, Value) {
     let schema = json!({"type": "object", "required": ["choice"],
         "properties": {"choice": {"enum": ["fight", "flee"]}}});
     let mut pool = setup.start();
+    pool.when_ready(2);
     let mut steps = Vec::new();
     for round in 0..4 {
         steps.push(text(&format!("Round {round}.")));

@@ -52,7 +52,7 @@ fn of_several_steps_in_flight_the_guilty_one_is_found_and_the_others_pay_once() 
             pool.play(session, [text(&format!("{session} speaks"))]);
         }
         pool.when_ready(2);
-        let prompt = |session| if session == "guilty" { "boom" } else { "x" };
+        let prompt = |session: &str| if session == "guilty" { "boom" } else { "x" };
         let turns: Vec<_> =
             sessions.iter().map(|session| (*session, pool.start_turn(session, prompt(session)))).collect();
         for (session, turn) in &turns {

@@ -33,6 +33,7 @@ use crate::{
     worker_id::WorkerId,
 };
 
+const KEPT_EXITS: usize = 8;
 /// How long a worker that closed its socket has to exit by itself.
 const EXIT_AFTER_CLOSE: Duration = Duration::from_millis(100);
 
@@ -112,7 +113,8 @@ pub(crate) struct Core {
     health: Health,
     trust: StreamingTrust,
     counters: Counters,
-    last_exit: Option<Exit>,
+    /// How the last workers ended, the latest last.
+    last_exits: VecDeque<(WorkerId, Exit)>,
     last_worker: u64,
     is_stopping: bool,
 }
@@ -131,7 +133,7 @@ impl Core {
             health: Health::default(),
             trust,
             counters: Counters::default(),
-            last_exit: None,
+            last_exits: VecDeque::with_capacity(KEPT_EXITS),
             last_worker: 0,
             is_stopping: false,
         }
@@ -218,6 +220,10 @@ impl Core {
         &self.counters
     }
 
+    pub(crate) fn last_exits(&self) -> impl Iterator<Item = &(WorkerId, Exit)> {
+        self.last_exits.iter()
+    }
+
     fn serving_mut(&mut self, worker: WorkerId) -> Option<&mut Serving> {
         self.workers.get_mut(&worker).and_then(Worker::serving_mut)
     }
@@ -271,8 +277,8 @@ impl Core {
     fn violated(&mut self, worker: WorkerId, reason: String, actions: &mut Actions) {
         if self.workers.get(&worker).is_some_and(Worker::counts) {
             self.counters.violations += 1;
-            actions.push(Action::Report(PoolEvent::WorkerViolated { worker, reason }));
-            self.kill(worker, actions);
+            actions.push(Action::Report(PoolEvent::WorkerViolated { worker, reason: reason.clone() }));
+            self.kill(worker, reason, actions);
         }
     }
 
@@ -326,16 +332,22 @@ impl Core {
         }
     }
 
-    fn exited(&mut self, id: WorkerId, exit: Exit, now: Instant, actions: &mut Actions) {
+    fn exited(&mut self, id: WorkerId, mut exit: Exit, now: Instant, actions: &mut Actions) {
         let Some(worker) = self.workers.remove(&id) else { return };
         let was_asked =
             matches!(worker.state, WorkerState::Leaving { stage: Leave::Asked | Leave::Terminated, .. });
+        if let WorkerState::Killed { why } = worker.state {
+            exit.why_killed = Some(why);
+        }
+        if self.last_exits.len() == KEPT_EXITS {
+            self.last_exits.pop_front();
+        }
+        self.last_exits.push_back((id, exit.clone()));
         let steps: Vec<_> =
             self.steps.iter().filter(|(_, step)| step.worker() == Some(id)).map(|(id, _)| *id).collect();
         if !was_asked || !steps.is_empty() {
             self.died(id, &exit, &steps, now, actions);
         }
-        self.last_exit = Some(exit);
     }
 
     fn died(&mut self, id: WorkerId, exit: &Exit, steps: &[StepId], now: Instant, actions: &mut Actions) {
@@ -351,7 +363,6 @@ impl Core {
             steps: steps.len(),
         }));
         let opened = self.health.died(now);
-        self.last_exit = Some(exit.clone());
         let was_alone = steps.len() == 1;
         let mut was_streaming = false;
         for step in steps.iter().rev() {
@@ -404,7 +415,7 @@ impl Core {
         let ids: Vec<_> = self.workers.keys().copied().collect();
         for id in ids {
             match self.workers.get(&id).map(|worker| &worker.state) {
-                Some(WorkerState::Starting { .. }) => self.kill(id, actions),
+                Some(WorkerState::Starting { .. }) => self.kill(id, "the pool stops".to_owned(), actions),
                 Some(WorkerState::Serving(_)) => self.leave(id, now, actions),
                 _ => {}
             }
@@ -422,7 +433,8 @@ impl Core {
         let wait = probe_at.saturating_duration_since(now);
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let program = self.config.command.program.display();
-        let last = self.last_exit.as_ref().map_or_else(String::new, |exit| format!(": the last one {exit}"));
+        let last =
+            self.last_exits.back().map_or_else(String::new, |(_, exit)| format!(": the last one {exit}"));
         let message =
             format!("The workers of the model ({program}) keep dying{last}. Try again in {seconds} s.");
         let mut error = ModelError::new(ErrorCode::ModelUnavailable, message);
@@ -454,11 +466,13 @@ impl Core {
                     *until = now + grace;
                     actions.push(Action::Terminate { worker: id });
                 }
-                WorkerState::Leaving { stage: Leave::Terminated, .. } => self.kill(id, actions),
+                WorkerState::Leaving { stage: Leave::Terminated, .. } => {
+                    self.kill(id, "it did not stop".to_owned(), actions);
+                }
                 WorkerState::Leaving { stage: Leave::Closed, .. } => {
                     self.hang(id, HangCause::Lingered, actions);
                 }
-                WorkerState::Killed => {}
+                WorkerState::Killed { .. } => {}
             }
         }
     }
@@ -484,12 +498,12 @@ impl Core {
     fn hang(&mut self, worker: WorkerId, cause: HangCause, actions: &mut Actions) {
         self.counters.hangs += 1;
         actions.push(Action::Report(PoolEvent::WorkerHung { worker, cause }));
-        self.kill(worker, actions);
+        self.kill(worker, cause.as_str().to_owned(), actions);
     }
 
-    fn kill(&mut self, id: WorkerId, actions: &mut Actions) {
+    fn kill(&mut self, id: WorkerId, why: String, actions: &mut Actions) {
         if let Some(worker) = self.workers.get_mut(&id) {
-            worker.state = WorkerState::Killed;
+            worker.state = WorkerState::Killed { why };
             actions.push(Action::Kill { worker: id });
         }
     }
@@ -598,8 +612,9 @@ fn shutting_down() -> ModelError {
 }
 
 fn quarantined(crashes: u32, exit: &Exit) -> ModelError {
+    let why = exit.why_killed.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     let message =
-        format!("The model crashed {crashes} times on this request; the last worker {}.", exit.cause);
+        format!("The model crashed {crashes} times on this request; the last worker {}{why}.", exit.cause);
     let mut error = ModelError::new(ErrorCode::GenerationFailed, message);
     error.is_final = true;
     error.data.insert("workerCrashes".to_owned(), crashes.into());

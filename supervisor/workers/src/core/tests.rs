@@ -32,6 +32,7 @@ fn killed_by(signal: &str) -> Exit {
         cause: ExitCause::Signal(signal.to_owned()),
         uptime: Duration::from_secs(1),
         was_ready: true,
+        why_killed: None,
         stderr: Vec::new(),
     }
 }
@@ -404,6 +405,30 @@ fn a_worker_that_breaks_the_protocol_is_killed() {
     pool.tell(Event::Violation { worker: FIRST, reason: "garbage".into() });
     assert_eq!(pool.killed(), [FIRST]);
     assert_eq!(pool.core.counters().violations, 1);
+}
+
+#[test]
+fn errors_say_why_workers_were_killed() {
+    let mut pool = Simulation::new(config());
+    pool.ask(1, false);
+    for number in 1..=6 {
+        let worker = WorkerId(number);
+        pool.tell(Event::Violation { worker, reason: "it speaks version 99".into() });
+        pool.tell(Event::Exited { worker, exit: Exit { was_ready: false, ..killed_by("SIGKILL") } });
+        pool.pass(Duration::from_secs(1));
+    }
+    let (_, error) = pool.failed().remove(0);
+    assert_eq!(error.code, ErrorCode::ModelUnavailable);
+    let told = "was killed by SIGKILL after 1.0 s, before it was ready (it speaks version 99)";
+    assert!(error.message.contains(told), "{}", error.message);
+
+    let patient = PoolConfig { ping_interval: Duration::from_hours(1), ..config() };
+    let mut pool = Simulation::ready(PoolConfig { max_step_crashes: 1, ..patient }, 1);
+    pool.ask(1, false);
+    pool.pass(Duration::from_mins(2));
+    pool.die(FIRST, "SIGKILL");
+    let (_, error) = pool.failed().remove(0);
+    assert!(error.message.ends_with("was killed by SIGKILL (no progress)."), "{}", error.message);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) enum WorkerState {
     /// It has been asked to exit; how that goes on is [`Leave`].
     Leaving { stage: Leave, until: Instant },
     /// SIGKILL is on its way; only the exit is awaited.
-    Killed,
+    Killed { why: String },
 }
 
 /// A worker that takes steps.
@@ -91,7 +91,7 @@ impl Worker {
         match &self.state {
             WorkerState::Serving(serving) => !serving.must_recycle,
             WorkerState::Leaving { stage, .. } => *stage == Leave::Closed,
-            WorkerState::Starting { .. } | WorkerState::Killed => true,
+            WorkerState::Starting { .. } | WorkerState::Killed { .. } => true,
         }
     }
 
@@ -106,7 +106,7 @@ impl Worker {
             WorkerState::Serving(serving) => Some(match serving.liveness {
                 Liveness::PingAt(at) | Liveness::PongUntil(at) => at,
             }),
-            WorkerState::Killed => None,
+            WorkerState::Killed { .. } => None,
         }
     }
 
@@ -115,7 +115,7 @@ impl Worker {
             WorkerState::Starting { .. } => "starting",
             WorkerState::Serving(serving) if serving.steps.is_empty() => "ready",
             WorkerState::Serving(_) => "busy",
-            WorkerState::Leaving { .. } | WorkerState::Killed => "ending",
+            WorkerState::Leaving { .. } | WorkerState::Killed { .. } => "ending",
         }
     }
 }
