@@ -40,15 +40,15 @@ pub(crate) enum WorkerCommand {
 /// prompts, hears the answers grow, and executes the tool calls that the model decides on. Standard output carries
 /// protocol messages only; logs go to standard error. The end of input finishes what was asked and exits with 0.
 #[derive(Debug, Args)]
-#[command(after_long_help = STDIO_EXAMPLES)]
+#[command(display_name = "oam", after_long_help = STDIO_EXAMPLES)]
 pub(crate) struct StdioArguments {
     /// How many sessions may exist at once.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = max_sessions)]
     pub(crate) max_sessions: usize,
 
     /// Seconds that the client has to answer a tool call, from 0 to 86400; 0 waits for ever. Sessions and tools
     /// may set their own.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = tool_timeout)]
+    #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = tool_timeout)]
     pub(crate) tool_timeout: ToolTimeout,
 
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(crate) struct StdioArguments {
     pub(crate) no_scripted_models: bool,
 
     /// How much to log on standard error.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Warning)]
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t = LogLevel::Warning)]
     pub(crate) log_level: LogLevel,
 }
 
@@ -84,6 +84,13 @@ Environment:
 Exit codes: 0 done, 1 the client did not read or a stream failed, 2 wrong arguments or an unusable OAM_SCRIPT,
 130 interrupted."#;
 
+fn max_sessions(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
+        Ok(count) => Ok(count),
+    }
+}
+
 /// How the model "system" is served by worker processes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workers")]
@@ -102,7 +109,7 @@ pub(crate) struct WorkerArguments {
     spare: bool,
 
     /// Start a new worker only when one has died.
-    #[arg(long)]
+    #[arg(long, overrides_with = "spare")]
     no_spare: bool,
 
     /// When answers are streamed: `auto` stops for a while after a worker died streaming.
@@ -150,7 +157,10 @@ fn tool_timeout(text: &str) -> Result<ToolTimeout, String> {
     if !(0.0..=86_400.0).contains(&seconds) {
         return Err("must be from 0 to 86400 seconds (0 waits for ever)".to_owned());
     }
-    Ok(ToolTimeout((seconds > 0.0).then(|| Duration::from_secs_f64(seconds))))
+    // Like the same limit in a request: whole milliseconds, and at least one unless there is no limit.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within a day")]
+    let limit = Duration::from_millis(((seconds * 1000.0).round() as u64).max(1));
+    Ok(ToolTimeout((seconds > 0.0).then_some(limit)))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ import os
 import pathlib
 import subprocess
 
-CARGO = ["cargo", "run", "--release", "--quiet", "--package", "oam", "--"]
+CARGO = ["cargo", "run", "--release", "--package", "oam", "--"]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = [os.environ["OAM_BIN"]] if "OAM_BIN" in os.environ else CARGO
 

@@ -6,6 +6,9 @@
 //!
 //! A host that executes tools itself, or wants to hear the answer grow, uses [`Agent::run`] (a stream) or implements
 //! [`TurnHost`]. [`ScriptedModel`] plays a script instead of asking a model, for tests and demonstrations.
+//!
+//! Begin with the example of [`Agent`]: a scripted model, a tool and a turn. The one of [`Run`] answers tool calls as they
+//! come. Everything runs on the tokio runtime of the host, which needs time enabled.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod agent;

@@ -16,7 +16,7 @@ use std::{
 
 use futures_util::{FutureExt, future::join_all};
 use oam_agent::{BoxFuture, ErrorCode, Model};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -134,10 +134,11 @@ impl Bridge {
                 self.handle(Some(id), &method, params, to);
             }
             Ok(Some(Incoming::Notification { method, params })) => {
-                self.handle(None, &method, params, Recipient::Nobody { method: method.clone() });
+                self.handle(None, &method, params, Recipient::Nobody);
             }
             Ok(Some(Incoming::Reply { id, reply })) => self.take_reply(&id, reply),
             Err(Rejected { id, error }) => {
+                tracing::debug!("refused a line: {}", error.message);
                 self.inner.outbox.push(Outgoing::Error { id: id.as_ref(), error: &error });
             }
         }
@@ -211,7 +212,7 @@ impl Bridge {
         {
             let mut phase = self.phase();
             if matches!(*phase, Phase::Running) {
-                let to = Recipient::Nobody { method: "shutdown".to_owned() };
+                let to = Recipient::Nobody;
                 self.begin_shutdown(&mut phase, Responder::new(to, &self.inner.answers));
             }
         }
@@ -221,6 +222,18 @@ impl Bridge {
     /// Resolves when `shutdown` has been answered.
     pub async fn wait_until_shut_down(&self) {
         self.inner.is_shut_down.cancelled().await;
+    }
+
+    /// Sends a notification, behind everything that has been said so far. `params` is an object.
+    pub fn notify(&self, method: &str, params: &Payload) {
+        self.inner.outbox.push(Outgoing::Notification { method, params });
+    }
+
+    /// Tells all method sets who the client is. Called while `initialize` is handled.
+    pub(crate) fn introduce(&self, client: &Map<String, Value>) {
+        for set in &self.inner.method_sets {
+            set.client_introduced(self, client);
+        }
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {
@@ -243,6 +256,7 @@ impl Bridge {
     }
 
     fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) {
+        tracing::debug!(method, id = id.as_ref().map(tracing::field::display), "a request arrived");
         let responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
         match &mut *phase {

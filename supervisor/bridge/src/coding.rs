@@ -170,15 +170,19 @@ pub(crate) fn required_schema(params: &Params<'_>, key: &str, name: &str) -> Res
 
 /// A JSON Schema: an object, or a text that holds one.
 fn json_schema<'a>(params: &'a Params<'_>, key: &str) -> Result<Option<Cow<'a, Value>>, BridgeError> {
-    let schema = match params.get(key) {
-        None => return Ok(None),
-        Some(value @ Value::Object(_)) => Some(Cow::Borrowed(value)),
-        Some(Value::String(text)) => serde_json::from_str(text).ok().filter(Value::is_object).map(Cow::Owned),
-        Some(_) => None,
+    let refused = |why: &str| {
+        BridgeError::invalid_params(format!("'{}' must be a JSON Schema object{why}.", params.path(key)))
     };
-    schema.map(Some).ok_or_else(|| {
-        BridgeError::invalid_params(format!("'{}' must be a JSON Schema object.", params.path(key)))
-    })
+    match params.get(key) {
+        None => Ok(None),
+        Some(value @ Value::Object(_)) => Ok(Some(Cow::Borrowed(value))),
+        Some(Value::String(text)) => match serde_json::from_str(text) {
+            Ok(schema @ Value::Object(_)) => Ok(Some(Cow::Owned(schema))),
+            Ok(_) => Err(refused("; the text holds another JSON value")),
+            Err(error) => Err(refused(&format!("; the text is not JSON: {error}"))),
+        },
+        Some(_) => Err(refused("")),
+    }
 }
 
 /// Tools as a request defines them.
@@ -271,7 +275,7 @@ pub(crate) fn tool_count_warning(count: usize) -> Option<String> {
 pub(crate) fn history(params: &Params<'_>, key: &str) -> Result<Option<SavedTranscript>, BridgeError> {
     let Some(value) = params.get(key) else { return Ok(None) };
     let saved = SavedTranscript::from_json(value)
-        .map_err(|reason| params.invalid(key, format_args!("is not a transcript: {reason}")))?;
+        .map_err(|reason| params.invalid(key, format_args!("cannot be restored: {reason}")))?;
     Ok(Some(saved))
 }
 

@@ -3,6 +3,35 @@
 //! [`Bridge`] is the engine: messages go in through [`Bridge::receive`] and come out through a callback or a
 //! transport. The built-in methods serve agent sessions; a [`MethodSet`] adds more. Models come from the
 //! [`ModelFactory`] in the [`BridgeConfig`].
+//!
+//! A host that wants lines makes a bridge with [`Bridge::new`]; one that serves streams uses [`Bridge::connect`] and
+//! [`transport::serve`], or [`transport::stdio`] as the program `oam` does (cli/src/commands/stdio.rs). Both need
+//! a tokio runtime with everything enabled. A method set and a call from within:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use oam_bridge::{Bridge, BridgeConfig, MethodRegistry, MethodSet, Reply};
+//! use serde_json::json;
+//!
+//! struct Dice;
+//!
+//! impl MethodSet for Dice {
+//!     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
+//!         registry.register("dice/roll", |request| {
+//!             let sides = request.params.optional_integer_in("sides", 1, 1000)?.unwrap_or(6);
+//!             Reply::now(&json!({"sides": sides, "rolled": 1 + sides / 2}))
+//!         });
+//!     }
+//! }
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let config = BridgeConfig { method_sets: vec![Arc::new(Dice)], ..BridgeConfig::default() };
+//! let bridge = Bridge::new(config, |line| println!("{line}"));
+//! let result = bridge.call("dice/roll", json!({"sides": 20}), None).await?;
+//! assert_eq!(result, json!({"sides": 20, "rolled": 11}));
+//! # Ok::<(), oam_bridge::BridgeError>(())
+//! # }).unwrap();
+//! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bridge;

@@ -14,13 +14,17 @@ use std::{
     future::poll_fn,
     mem,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use oam_agent::{TextEvent, json_text};
 use serde::Serialize;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::message::{EventContext, Outgoing};
@@ -30,9 +34,20 @@ use crate::message::{EventContext, Outgoing};
 pub struct OutboxLimits {
     /// From here on text events are merged.
     pub merge_text_above: usize,
-    /// Beyond this the outbox overflows. A single message may be larger while nothing else waits.
+    /// A client that leaves more than this unread for [`OVERFLOW_GRACE`] is given up. A single message may be larger
+    /// while nothing else waits.
     pub overflow_above: usize,
 }
+
+/// With more than this unwritten, in bytes, [`Outbox::is_heavy`].
+const HEAVY_ABOVE: usize = 16 << 20;
+
+/// How long more than the limit may be unwritten. What one request or turn produces at once is not held against a
+/// client that is reading.
+const OVERFLOW_GRACE: Duration = Duration::from_secs(2);
+
+/// Beyond this many times the limit there is no grace.
+const HOPELESS_FACTOR: usize = 8;
 
 impl Default for OutboxLimits {
     fn default() -> Self {
@@ -59,6 +74,7 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxConsumer) {
         limits,
         state: Mutex::default(),
         overflowed: CancellationToken::new(),
+        heavy: AtomicBool::new(false),
         emptied: Notify::new(),
     });
     (Outbox { shared: Arc::clone(&shared) }, OutboxConsumer { shared, spare: Vec::new() })
@@ -69,6 +85,8 @@ struct Shared {
     limits: OutboxLimits,
     state: Mutex<State>,
     overflowed: CancellationToken,
+    /// More than [`HEAVY_ABOVE`] is unwritten.
+    heavy: AtomicBool,
     /// Notified when nothing is unwritten any more.
     emptied: Notify,
 }
@@ -82,6 +100,8 @@ struct State {
     merged_bytes: usize,
     /// The size of the batch that the consumer is writing.
     taken: usize,
+    /// Since when more than the limit has been unwritten.
+    over_since: Option<Instant>,
     is_closed: bool,
     /// Somebody waits until nothing is unwritten.
     is_awaited: bool,
@@ -133,6 +153,11 @@ impl Outbox {
         self.shared.state().unwritten()
     }
 
+    /// Whether so much waits to be written that whoever makes more of it should wait a little.
+    pub fn is_heavy(&self) -> bool {
+        self.shared.heavy.load(Ordering::Relaxed)
+    }
+
     /// Resolves when nothing waits to be written: all of it was, or the outbox has ended.
     pub async fn written(&self) {
         loop {
@@ -158,7 +183,10 @@ impl Outbox {
         let before = state.unwritten();
         write(&mut state, limits);
         let after = state.unwritten();
-        if before > 0 && after > limits.overflow_above {
+        if after > HEAVY_ABOVE {
+            self.shared.heavy.store(true, Ordering::Relaxed);
+        }
+        if before > 0 && state.is_hopeless(after, limits.overflow_above) {
             state.end();
             self.shared.overflowed.cancel();
             self.shared.emptied.notify_waiters();
@@ -208,6 +236,13 @@ impl OutboxConsumer {
         Outbox { shared: Arc::clone(&self.shared) }
     }
 
+    /// Notes that `count` bytes of the batch have been written.
+    pub fn note_written(&mut self, count: usize) {
+        let mut state = self.shared.state();
+        state.taken = state.taken.saturating_sub(count);
+        self.shared.heavy.store(state.unwritten() > HEAVY_ABOVE, Ordering::Relaxed);
+    }
+
     fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let mut state = self.shared.state();
         state.taken = 0;
@@ -215,8 +250,10 @@ impl OutboxConsumer {
         if !state.pending.is_empty() {
             let batch = mem::replace(&mut state.pending, mem::take(&mut self.spare));
             state.taken = batch.len();
+            self.shared.heavy.store(state.taken > HEAVY_ABOVE, Ordering::Relaxed);
             return Poll::Ready(Some(batch));
         }
+        self.shared.heavy.store(false, Ordering::Relaxed);
         if mem::take(&mut state.is_awaited) {
             self.shared.emptied.notify_waiters();
         }
@@ -238,6 +275,17 @@ impl Drop for OutboxConsumer {
 impl State {
     fn unwritten(&self) -> usize {
         self.taken + self.pending.len() + self.merged_bytes
+    }
+
+    /// Whether so much has been unwritten for so long that the client is given up.
+    fn is_hopeless(&mut self, unwritten: usize, limit: usize) -> bool {
+        if unwritten <= limit {
+            self.over_since = None;
+            return false;
+        }
+        let now = Instant::now();
+        let since = *self.over_since.get_or_insert(now);
+        now - since > OVERFLOW_GRACE || unwritten > limit.saturating_mul(HOPELESS_FACTOR)
     }
 
     fn merge(&mut self, context: &Arc<EventContext>, event: &TextEvent) {

@@ -107,19 +107,41 @@ fn a_batch_that_is_being_written_still_counts() {
     assert_eq!(outbox.unwritten(), 0);
 }
 
-#[tokio::test]
-async fn past_the_limit_the_outbox_ends_at_once() {
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stays_past_the_limit_is_given_up() {
     let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 100 });
     let overflowed = consumer.overflowed();
-    push_answer(&outbox, 1);
-    push_answer(&outbox, 2);
-    assert!(!consumer.is_overflowed());
+    (1..=3).for_each(|number| push_answer(&outbox, number));
+    tokio::time::advance(OVERFLOW_GRACE).await;
+    push_answer(&outbox, 3);
+    assert!(!consumer.is_overflowed(), "within the grace");
+    tokio::time::advance(Duration::from_millis(1)).await;
     push_answer(&outbox, 3);
     assert!(consumer.is_overflowed());
     overflowed.await;
     push_answer(&outbox, 4);
     assert_eq!(consumer.next_batch().await, None);
     assert_eq!(outbox.unwritten(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_catches_up_has_its_whole_grace_again() {
+    let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 100 });
+    for _ in 0..5 {
+        (1..=3).for_each(|number| push_answer(&outbox, number));
+        tokio::time::advance(OVERFLOW_GRACE).await;
+        assert!(take(&mut consumer).is_some());
+        assert_eq!(take(&mut consumer), None);
+        push_answer(&outbox, 4);
+    }
+    assert!(!consumer.is_overflowed());
+}
+
+#[test]
+fn far_past_the_limit_there_is_no_grace() {
+    let (outbox, consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 100 });
+    (0..100).for_each(|number| push_answer(&outbox, number));
+    assert!(consumer.is_overflowed());
 }
 
 #[tokio::test]
@@ -139,7 +161,8 @@ async fn what_was_pushed_is_written_when_the_next_batch_is_asked_for() {
 
 #[test]
 fn merged_text_counts_for_the_limit_only_as_far_as_it_grows() {
-    let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 1000 });
+    let (outbox, mut consumer) =
+        outbox(OutboxLimits { merge_text_above: 1, overflow_above: 1000 / HOPELESS_FACTOR });
     let turn = turn("s");
     push_answer(&outbox, 1);
     let mut whole = String::new();

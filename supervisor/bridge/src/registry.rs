@@ -3,31 +3,6 @@
 //! A handler runs while no other does, in the order its requests arrived. It validates everything, does what
 //! depends on that order, and returns a [`Reply`]: a result, or work that goes on while later requests are
 //! handled. Whatever awaits a model belongs into that work.
-//!
-//! ```
-//! use std::sync::Arc;
-//! use oam_bridge::{Bridge, BridgeConfig, MethodRegistry, MethodSet, Reply};
-//! use serde_json::json;
-//!
-//! struct Dice;
-//!
-//! impl MethodSet for Dice {
-//!     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-//!         registry.register("dice/roll", |request| {
-//!             let sides = request.params.optional_integer_in("sides", 1, 1000)?.unwrap_or(6);
-//!             Reply::now(&json!({"sides": sides, "rolled": 1 + sides / 2}))
-//!         });
-//!     }
-//! }
-//!
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! let config = BridgeConfig { method_sets: vec![Arc::new(Dice)], ..BridgeConfig::default() };
-//! let bridge = Bridge::new(config, |line| println!("{line}"));
-//! let result = bridge.call("dice/roll", json!({"sides": 20}), None).await?;
-//! assert_eq!(result, json!({"sides": 20, "rolled": 11}));
-//! # Ok::<(), oam_bridge::BridgeError>(())
-//! # }).unwrap();
-//! ```
 
 use std::{collections::HashMap, sync::Arc};
 

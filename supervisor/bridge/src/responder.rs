@@ -69,10 +69,7 @@ pub(crate) enum Recipient {
     /// To code in this process.
     Caller(oneshot::Sender<Result<Payload, BridgeError>>),
     /// Nowhere: the message was a notification.
-    Nobody {
-        /// The method, for the log.
-        method: String,
-    },
+    Nobody,
 }
 
 impl Responder {
@@ -90,6 +87,9 @@ impl Responder {
 
 impl Recipient {
     fn deliver(self, result: Result<Payload, BridgeError>, outbox: &Outbox) {
+        if let Err(error) = &result {
+            tracing::debug!(code = &*error.name, "a request failed: {}", error.message);
+        }
         match self {
             Self::Client { id } => outbox.push(match &result {
                 Ok(result) => Outgoing::Result { id: &id, result },
@@ -99,11 +99,7 @@ impl Recipient {
                 // A caller that went away asked for nothing more.
                 let _ = caller.send(result);
             }
-            Self::Nobody { method } => {
-                if let Err(error) = result {
-                    tracing::debug!(method, "a notification failed: {}", error.message);
-                }
-            }
+            Self::Nobody => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::SchemaError;
 
-/// Nodes that one schema may expand to.
+/// Nodes that one schema may expand to, merged parts included.
 pub(super) const MAX_NODES: usize = 10_000;
 /// What conversion may look at and write, in bytes.
 const MAX_WORK: usize = 64 << 20;
@@ -22,11 +22,14 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Pays for one node of the result.
+    /// Pays for one node of the result, or for a part that is merged into one.
     pub(super) fn node(&mut self, path: &dyn fmt::Display) -> Result<(), SchemaError> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(SchemaError::new(path, format!("the schema expands to more than {MAX_NODES} types")));
+            return Err(SchemaError::new(
+                path,
+                format!("the schema expands to more than {MAX_NODES} types and parts"),
+            ));
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ impl<'s> Converter<'s> {
         let mut merged = Merged::without_all_of(keywords);
         for (index, part) in parts.iter().enumerate() {
             let part = self.part(part, index, at)?;
+            // Parts have parts: a few nested lists can name millions of them.
+            self.budget.node(&at.path)?;
             self.budget.entries(entries(part), &at.path)?;
             merged.add(part);
         }

@@ -27,6 +27,9 @@ pub struct BridgeError {
     pub data: Map<String, Value>,
 }
 
+/// The most that an error repeats of a name, in characters.
+const LONGEST_ECHO: usize = 1000;
+
 impl BridgeError {
     fn new(code: i64, name: &'static str, message: impl Into<String>) -> Self {
         Self { code, name: Cow::Borrowed(name), message: message.into(), data: Map::new() }
@@ -61,6 +64,8 @@ impl BridgeError {
 
     /// There is no such method.
     pub fn method_not_found(method: &str) -> Self {
+        // Echoed twice, a name of megabytes would cost more than the line that brought it.
+        let method: String = method.chars().take(LONGEST_ECHO).collect();
         Self::new(-32601, "method_not_found", format!("Unknown method '{method}'.")).with("method", method)
     }
 

@@ -30,34 +30,49 @@ impl LineSplitter {
 
     /// Takes the next bytes and gives `take` the lines that they complete.
     pub fn feed(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>)) {
+        let taken = self.feed_while(chunk, |line| {
+            take(line);
+            true
+        });
+        debug_assert_eq!(taken, chunk.len());
+    }
+
+    /// Takes bytes and gives `take` the lines that they complete, until it answers `false`. Returns how many bytes were
+    /// taken; the others are to be given again.
+    pub fn feed_while(&mut self, chunk: &[u8], mut take: impl FnMut(Line<'_>) -> bool) -> usize {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             let line = &chunk[start..end];
             start = end + 1;
-            if self.is_draining {
+            let goes_on = if self.is_draining {
                 self.is_draining = false;
+                true
             } else if line.len() > self.limit - self.partial.len() {
                 self.forget_partial();
-                take(Line::Oversized);
+                take(Line::Oversized)
             } else if self.partial.is_empty() {
-                take(Line::Complete(line));
+                take(Line::Complete(line))
             } else {
                 self.partial.extend_from_slice(line);
-                take(Line::Complete(&self.partial));
+                let goes_on = take(Line::Complete(&self.partial));
                 self.forget_partial();
+                goes_on
+            };
+            if !goes_on {
+                return start;
             }
         }
         let rest = &chunk[start..];
-        if self.is_draining {
-            return;
+        if !self.is_draining {
+            if rest.len() > self.limit - self.partial.len() {
+                self.forget_partial();
+                self.is_draining = true;
+                take(Line::Oversized);
+            } else {
+                self.partial.extend_from_slice(rest);
+            }
         }
-        if rest.len() > self.limit - self.partial.len() {
-            self.forget_partial();
-            self.is_draining = true;
-            take(Line::Oversized);
-        } else {
-            self.partial.extend_from_slice(rest);
-        }
+        chunk.len()
     }
 
     /// The stream has ended: a line without its newline is a line all the same.

@@ -25,10 +25,8 @@ use crate::outbox::{Outbox, OutboxConsumer};
 /// As much as a pipe holds.
 const READ_BUFFER_BYTES: usize = 64 << 10;
 
-/// With more than this unwritten, reading pauses for [`PAUSE`] after each buffer.
-const SLOW_DOWN_ABOVE: usize = 16 << 20;
-
-const PAUSE: Duration = Duration::from_millis(5);
+/// How often a client that has very much to read is looked at, before the next line is taken from it.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The time that the last messages have to leave after a stop signal.
 const FLUSH_TIME: Duration = Duration::from_secs(2);
@@ -205,12 +203,31 @@ async fn read_lines(
             splitter.finish(take);
             return Ok(());
         }
-        splitter.feed(&buffer[..count], take);
-        if outbox.unwritten() > SLOW_DOWN_ABOVE {
-            sleep(PAUSE).await;
-        } else if count == buffer.len() {
+        let mut taken = 0;
+        while taken < count {
+            taken += splitter.feed_while(&buffer[taken..count], |line| {
+                take(line);
+                !outbox.is_heavy()
+            });
+            if outbox.is_heavy() {
+                let_client_catch_up(outbox).await;
+            }
+        }
+        if count == buffer.len() {
             // There is more to read at once; whoever has been given work comes first.
             yield_now().await;
+        }
+    }
+}
+
+/// Waits while very much is unwritten and the client takes it. From a client that does not read at all, lines are
+/// still taken in, slowly.
+async fn let_client_catch_up(outbox: &Outbox) {
+    while outbox.is_heavy() {
+        let before = outbox.unwritten();
+        sleep(PAUSE).await;
+        if outbox.unwritten() >= before {
+            return;
         }
     }
 }
@@ -219,7 +236,15 @@ async fn read_lines(
 async fn write_messages(mut writer: impl AsyncWrite + Unpin, mut messages: OutboxConsumer) -> Option<End> {
     while let Some(batch) = messages.next_batch().await {
         let written = async {
-            writer.write_all(&batch).await?;
+            let mut rest = &*batch;
+            while !rest.is_empty() {
+                let count = writer.write(rest).await?;
+                if count == 0 {
+                    return Err(ErrorKind::WriteZero.into());
+                }
+                rest = &rest[count..];
+                messages.note_written(count);
+            }
             writer.flush().await
         };
         match written.await {
