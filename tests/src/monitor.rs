@@ -213,7 +213,8 @@ mod tests {
 
     #[test]
     fn only_who_asked_hears_of_workers() {
-        let event = json!({"jsonrpc": "2.0", "method": "supervisor/event", "params": {"event": {}}}).to_string();
+        let event =
+            json!({"jsonrpc": "2.0", "method": "supervisor/event", "params": {"event": {}}}).to_string();
         let mut monitor = Monitor::default();
         assert!(monitor.received(&event).is_err());
         monitor.sent(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",

@@ -163,7 +163,10 @@ fn without_ids(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
             let named = members.iter().filter(|(name, _)| !["id", "toolCallID"].contains(&name.as_str()));
-            named.map(|(name, value)| (name.clone(), without_ids(value))).collect::<serde_json::Map<_, _>>().into()
+            named
+                .map(|(name, value)| (name.clone(), without_ids(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         }
         Value::Array(items) => items.iter().map(without_ids).collect(),
         other => other.clone(),

@@ -28,18 +28,14 @@ fn a_step_that_always_hangs_fails_for_good() {
     pool.open("a", json!({}));
     let turn = pool.start_turn("a", "boom");
     let error = pool.wait_fails(&turn);
-    assert_eq!(
-        *error.data,
-        json!({"code": "generation_failed", "workerCrashes": 3, "signal": "SIGKILL"})
-    );
+    assert_eq!(*error.data, json!({"code": "generation_failed", "workerCrashes": 3, "signal": "SIGKILL"}));
     assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
     assert_eq!(pool.counter("hangs"), 3);
 }
 
 #[test]
 fn a_step_that_gets_on_slowly_is_no_hang() {
-    let mut pool =
-        workers().worker_args(&["--piece-delay", "400"]).flags(&["--step-timeout", "2"]).start();
+    let mut pool = workers().worker_args(&["--piece-delay", "400"]).flags(&["--step-timeout", "2"]).start();
     pool.play("a", [json!({"text": "It takes me a long time to say anything.", "chunks": 8})]);
     let (result, _) = pool.streamed("a", "x");
     assert_eq!(result["text"], "It takes me a long time to say anything.");

@@ -35,8 +35,7 @@ fn what_is_said_twice_or_of_steps_that_do_not_exist_changes_nothing() {
         pool.play("a", (0..5).map(|index| text(&format!("answer {index}"))));
         for index in 0..5 {
             let text = format!("answer {index}");
-            let result =
-                if index % 2 == 0 { pool.turn("a", "x") } else { pool.streamed("a", "x").0 };
+            let result = if index % 2 == 0 { pool.turn("a", "x") } else { pool.streamed("a", "x").0 };
             assert_eq!(result["text"], text, "{fault}");
         }
         let status = pool.status();

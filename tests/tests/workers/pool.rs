@@ -126,12 +126,7 @@ impl Pool {
     }
 
     /// The same with further parameters of `session/create`.
-    pub(crate) fn play_with(
-        &mut self,
-        session: &str,
-        steps: impl IntoIterator<Item = Value>,
-        params: Value,
-    ) {
+    pub(crate) fn play_with(&mut self, session: &str, steps: impl IntoIterator<Item = Value>, params: Value) {
         let steps: Vec<_> = steps.into_iter().collect();
         let instructions = format!("You are on a stage.\noam-script:{}", json!(steps));
         self.open(session, with(json!({"instructions": instructions}), params));

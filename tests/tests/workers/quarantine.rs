@@ -13,10 +13,7 @@ fn a_step_that_crashes_three_workers_fails_and_the_session_goes_on() {
     let turn = pool.start_turn("a", "boom");
     let error = pool.wait_fails(&turn);
     assert_eq!((error.code, error.name.as_str()), (-32012, "generation_failed"));
-    assert_eq!(
-        *error.data,
-        json!({"code": "generation_failed", "workerCrashes": 3, "signal": "SIGSEGV"})
-    );
+    assert_eq!(*error.data, json!({"code": "generation_failed", "workerCrashes": 3, "signal": "SIGSEGV"}));
     assert!(error.message.contains("SIGSEGV"), "{}", error.message);
     let status = pool.status();
     assert_eq!(status["counters"]["crashes"], json!({"SIGSEGV": 3}), "the verdict is final: {status}");

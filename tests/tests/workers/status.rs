@@ -20,10 +20,7 @@ fn the_status_tells_of_workers_counters_and_exits() {
     pool.when_ready(2);
     let status = pool.status();
     let members: Vec<_> = status.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(
-        members,
-        ["workers", "waitingSteps", "breaker", "streamingTrusted", "counters", "lastExits"]
-    );
+    assert_eq!(members, ["workers", "waitingSteps", "breaker", "streamingTrusted", "counters", "lastExits"]);
     let counters = &status["counters"];
     assert_eq!(
         *counters,
@@ -85,8 +82,11 @@ fn a_client_that_never_introduced_itself_hears_nothing() {
 
 #[test]
 fn availability_is_told_however_stuck_the_workers_are() {
-    let mut pool =
-        workers().fault("hang-ignoring-cancel").worker_args(&["--parallel", "1"]).flags(&["--no-spare"]).start();
+    let mut pool = workers()
+        .fault("hang-ignoring-cancel")
+        .worker_args(&["--parallel", "1"])
+        .flags(&["--no-spare"])
+        .start();
     pool.open("a", json!({}));
     pool.start_turn("a", "Hello");
     pool.status_when("a busy worker", |status| status["workers"][0]["state"] == "busy");

@@ -219,8 +219,10 @@ struct Frames {
 
 impl Frames {
     fn start(request: usize, answers: &[usize]) -> Self {
-        let frames = Self::of(frames_command(request, answers));
-        Self { request: vec![0; request], answer: answers.iter().sum(), ..frames }
+        let mut frames = Self::of(frames_command(request, answers));
+        frames.request = vec![0; request];
+        frames.answer = answers.iter().sum();
+        frames
     }
 
     fn of(mut command: Command) -> Self {
