@@ -190,18 +190,6 @@ impl Bridge {
         self.inner.method_sets.iter().flat_map(|set| set.notifications()).collect()
     }
 
-    /// Sends a notification to the client, behind everything that has been sent so far. `params` is an object.
-    pub fn notify(&self, method: &str, params: &Payload) {
-        self.inner.outbox.push(Outgoing::Notification { method, params });
-    }
-
-    /// Tells the method sets what the client said of itself.
-    pub(crate) fn introduce(&self, client: &serde_json::Map<String, Value>) {
-        for set in &self.inner.method_sets {
-            set.client_introduced(self, client);
-        }
-    }
-
     /// Resolves when no request waits for its answer and no notification is at work.
     pub async fn idle(&self) {
         self.inner.answers.none_owed().await;
