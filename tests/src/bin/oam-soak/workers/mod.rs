@@ -167,7 +167,7 @@ fn phase(
             })
             .collect();
         make_trouble(&phase, marks, rng, || sessions.iter().all(thread::ScopedJoinHandle::is_finished));
-        sessions.into_iter().map(|session| session.join().expect("sessions do not panic")).collect()
+        sessions.into_iter().try_for_each(|session| session.join().expect("sessions do not panic"))
     });
     marks.hold_back();
     result.map(|()| tally)

@@ -106,7 +106,8 @@ impl Phase<'_> {
                 let mut prompt = format!("{name} turn {number} try {attempt}");
                 let word = self.trouble.word(rng, self.crash_rate, count(&self.tally.tries) - 1);
                 if let Some(word) = &word {
-                    prompt += &format!(" {word}");
+                    prompt.push(' ');
+                    prompt.push_str(word);
                 }
                 let is_meant = word.is_some() || self.trouble.strikes_blindly();
                 match self.attempt(name, turn, prompt, is_meant, rng)? {
