@@ -54,6 +54,7 @@ impl WorkerPool {
             },
             capabilities: Capabilities::default(),
             context_limit: None,
+            is_broken: false,
         };
         let shared = Arc::new(Shared {
             known: Mutex::new(known),
@@ -124,7 +125,12 @@ impl Model for WorkerPool {
     }
 
     fn availability(&self) -> Availability {
-        self.known(|known| known.availability.clone())
+        let (mut availability, is_broken) = self.known(|known| (known.availability.clone(), known.is_broken));
+        if is_broken {
+            // Not while a probe is tried out: somebody has to ask it for a step.
+            availability.unavailable.get_or_insert(UnavailableReason::ModelNotReady);
+        }
+        availability
     }
 
     fn context_size(&self) -> Option<u32> {

@@ -64,6 +64,8 @@ pub(crate) struct Known {
     pub(crate) capabilities: Capabilities,
     /// The context to fit conversations into, if there is a limit.
     pub(crate) context_limit: Option<u32>,
+    /// The breaker is open: steps fail at once, whatever workers have told.
+    pub(crate) is_broken: bool,
 }
 
 /// Who hears of the pool's events.
@@ -109,6 +111,8 @@ pub(crate) struct Actor {
     steps: HashMap<StepId, WaitingStep>,
     counts: HashMap<StepId, Count>,
     next_ping: u64,
+    /// What the handle has been told of the breaker.
+    is_broken: bool,
     stopping: Vec<oneshot::Sender<()>>,
     from_workers: mpsc::Sender<Input>,
 }
@@ -129,6 +133,7 @@ impl Actor {
             steps: HashMap::new(),
             counts: HashMap::new(),
             next_ping: 0,
+            is_broken: false,
             stopping: Vec::new(),
             from_workers,
         };
@@ -170,6 +175,11 @@ impl Actor {
         let now = tokio::time::Instant::now().into_std();
         for action in self.core.handle(event, now) {
             self.act(action);
+        }
+        let is_broken = matches!(self.core.breaker(), Breaker::Open { .. });
+        if is_broken != self.is_broken {
+            self.is_broken = is_broken;
+            self.shared.known.lock().unwrap_or_else(PoisonError::into_inner).is_broken = is_broken;
         }
     }
 

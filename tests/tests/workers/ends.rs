@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use oam_tests::script::text;
 use serde_json::json;
 
-use crate::pool::{Pool, exists, pids, states, until, workers};
+use crate::pool::{Pool, exists, pids, send_signal, states, until, workers};
 
 /// A program with busy, hanging and idle workers. Returns their process ids.
 fn in_full_swing() -> (Pool, Vec<u32>) {
@@ -74,6 +74,32 @@ fn a_program_that_stops_while_workers_start_leaves_none() {
     pool.ok("shutdown", json!({}));
     assert!(pool.wait_exit().success());
     assert_gone(&pids(&status));
+}
+
+#[test]
+fn what_a_dead_wrapper_leaves_behind_ends_too() {
+    let oam = oam_tests::oam_binary().to_str().unwrap().to_owned();
+    let script = "\"$0\" worker scripted; exit $?";
+    let mut pool = workers().program(&["/bin/sh", "-c", script, &oam]).flags(&["--no-spare"]).start();
+    let below = |wrapper: u32| {
+        let children = fs::read_to_string(format!("/proc/{wrapper}/task/{wrapper}/children")).unwrap();
+        children.trim().parse::<u32>().unwrap()
+    };
+    let wrapper = pool.when_ready(1)[0];
+    let worker = below(wrapper);
+    send_signal(wrapper, Signal::SIGKILL);
+    until("the worker of the dead wrapper is gone", || !lives(worker));
+    pool.open("a", json!({}));
+    assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
+    let worker = below(pool.when_ready(1)[0]);
+    pool.ok("shutdown", json!({}));
+    assert!(pool.wait_exit().success());
+    until("the other worker is gone", || !lives(worker));
+}
+
+/// Whether a process is there that is not dead already, whoever has to reap it.
+fn lives(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 /// The processes whose command line holds this text.

@@ -39,17 +39,14 @@ fn how_many_crashes_are_enough_can_be_said() {
 
 #[test]
 fn of_several_steps_in_flight_the_guilty_one_is_found_and_the_others_pay_once() {
-    // The first of four crashes when its delay is over, the last at once, while the others are in theirs.
+    // The first of four crashes after a while, the last at once; meanwhile the others are at work.
     for (fault, position) in [("abort:word=boom", 0), ("abort:word=boom+at=start", 3)] {
-        let mut pool = workers()
-            .worker_args(&["--parallel", "4", "--step-delay", "400"])
-            .fault(fault)
-            .with_events()
-            .start();
+        let mut pool = workers().worker_args(&["--parallel", "4"]).fault(fault).with_events().start();
         let mut sessions = vec!["a", "b", "c"];
         sessions.insert(position, "guilty");
         for session in &sessions {
-            pool.play(session, [text(&format!("{session} speaks"))]);
+            let delay = if *session == "guilty" { 300 } else { 900 };
+            pool.play(session, [json!({"text": format!("{session} speaks"), "delayMs": delay})]);
         }
         pool.when_ready(2);
         let prompt = |session: &str| if session == "guilty" { "boom" } else { "x" };

@@ -82,10 +82,16 @@ fn steps_that_kill_every_worker_open_the_breaker_before_their_verdict() {
     assert_eq!(pool.wait_fails(&turn).code, -32001);
     assert_eq!(pool.crashes(), json!({"SIGABRT": 6}));
     fails_as_unavailable(&mut pool);
+    let availability = pool.ok("model/availability", json!({}));
+    assert_eq!(
+        (&availability["available"], &availability["reason"]),
+        (&json!(false), &json!("model_not_ready"))
+    );
     // The next probe is ready, and the step it is tried with is a harmless one.
     pool.status_when("a ready probe", |status| {
         status["breaker"] == "halfOpen" && crate::pool::states(status) == ["ready"]
     });
+    assert_eq!(pool.ok("model/availability", json!({}))["available"], true, "somebody has to try it");
     assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
     pool.event("breakerClosed");
 }

@@ -343,8 +343,10 @@ impl Core {
             self.last_exits.pop_front();
         }
         self.last_exits.push_back((id, exit.clone()));
-        let steps: Vec<_> =
+        let mut steps: Vec<_> =
             self.steps.iter().filter(|(_, step)| step.worker() == Some(id)).map(|(id, _)| *id).collect();
+        // If it was killed because one of them hung, the others should not wait for that one to hang again.
+        steps.sort_by_key(|step| self.is_late(*step, now));
         if !was_asked || !steps.is_empty() {
             self.died(id, &exit, &steps, now, actions);
         }
@@ -493,6 +495,10 @@ impl Core {
                 self.hang(worker, cause, actions);
             }
         }
+    }
+
+    fn is_late(&self, step: StepId, now: Instant) -> bool {
+        self.steps.get(&step).and_then(Step::deadline).is_some_and(|deadline| now >= deadline)
     }
 
     fn hang(&mut self, worker: WorkerId, cause: HangCause, actions: &mut Actions) {

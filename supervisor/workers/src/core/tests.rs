@@ -308,6 +308,25 @@ fn a_hang_of_each_kind_kills_the_worker_and_plays_the_step_again() {
 }
 
 #[test]
+fn a_step_that_hangs_is_played_again_behind_those_that_did_not() {
+    let patient = PoolConfig { ping_interval: Duration::from_hours(1), ..config() };
+    let mut pool = Simulation::ready(patient, 3);
+    pool.ask(1, false);
+    pool.pass(Duration::from_secs(60));
+    pool.ask(2, false);
+    pool.ask(3, false);
+    pool.generated();
+    pool.pass(Duration::from_secs(60));
+    assert_eq!(pool.hangs(), [HangCause::NoProgress]);
+    pool.die(FIRST, "SIGKILL");
+    pool.get_ready(3);
+    for step in [2, 3, 1] {
+        assert_eq!(pool.generated(), [(SECOND, step, false)]);
+        pool.finish(SECOND, step);
+    }
+}
+
+#[test]
 fn a_step_that_makes_progress_is_no_hang_however_long_it_takes() {
     let second = Duration::from_secs(1);
     let mut pool = Simulation::ready(PoolConfig { step_timeout: 3 * second, ..config() }, 1);
