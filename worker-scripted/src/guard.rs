@@ -4,23 +4,23 @@ use std::{
     io::{ErrorKind, Read},
     os::unix::net::UnixStream,
     process,
-    sync::{Arc, atomic::Ordering, mpsc::Sender},
+    sync::{Arc, atomic::Ordering},
 };
 
 use oam_ipc::{FrameReader, FromWorker, LogLevel, ToWorker};
 
 use crate::{
     complain,
+    jobs::Jobs,
     output::Pace,
     request,
-    step::Job,
     worker::{Shared, availability},
 };
 
 const CHUNK: usize = 64 << 10;
 
 /// Reads the connection for as long as the process lives, which is no longer than the connection.
-pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Sender<Job>) -> ! {
+pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Jobs) -> ! {
     let mut frames = FrameReader::new();
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -43,11 +43,10 @@ pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Sender<
     }
 }
 
-fn obey(message: ToWorker, shared: &Shared, jobs: &Sender<Job>) {
+fn obey(message: ToWorker, shared: &Shared, jobs: &Jobs) {
     let answer = match message {
         ToWorker::Generate(request) => {
-            // Only a process that is exiting has nobody to take it.
-            let _ = jobs.send(shared.steps.begin(request));
+            jobs.add(shared.steps.begin(request));
             return;
         }
         ToWorker::Cancel { id } => return shared.steps.cancel(id),

@@ -18,6 +18,7 @@ mod connection;
 mod conversation;
 mod fault;
 mod guard;
+mod jobs;
 mod minimal;
 mod model;
 mod output;

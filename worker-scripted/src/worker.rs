@@ -5,11 +5,7 @@ use std::{
     env, fs,
     path::Path,
     process,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::AtomicBool,
-        mpsc::{self, Receiver},
-    },
+    sync::{Arc, atomic::AtomicBool},
     thread,
     time::Duration,
 };
@@ -24,9 +20,10 @@ use crate::{
     connection,
     fault::{FaultKind, FaultSpec, Faults},
     guard,
+    jobs::Jobs,
     model::Model,
     output::{Output, Pace},
-    step::{self, Job, Steps},
+    step::{self, Steps},
     strike::strike_start,
 };
 
@@ -57,9 +54,9 @@ pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
         step_delay: arguments.step_delay,
         piece_delay: arguments.piece_delay,
     });
-    let (jobs, waiting) = mpsc::channel();
+    let jobs = Arc::new(Jobs::default());
     let guard = start("guard", {
-        let shared = Arc::clone(&shared);
+        let (shared, jobs) = (Arc::clone(&shared), Arc::clone(&jobs));
         move || guard::watch(stream, &shared, &jobs)
     })?;
 
@@ -71,16 +68,15 @@ pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
     }
     let script = arguments.script.as_deref().map(read_script).transpose()?;
     let model = Arc::new(Model::new(script, arguments.script_position));
-    let waiting = Arc::new(Mutex::new(waiting));
     for _ in 0..arguments.parallel {
-        let (shared, model, waiting) = (Arc::clone(&shared), Arc::clone(&model), Arc::clone(&waiting));
+        let (shared, model, jobs) = (Arc::clone(&shared), Arc::clone(&model), Arc::clone(&jobs));
         let runtime = Builder::new_current_thread()
             .enable_time()
             .build()
             .map_err(|error| format!("cannot wait: {error}"))?;
         start("step", move || {
-            while let Some(job) = next(&waiting) {
-                runtime.block_on(step::play(job, &shared, &model));
+            loop {
+                runtime.block_on(step::play(jobs.next(), &shared, &model));
             }
         })?;
     }
@@ -115,11 +111,6 @@ fn start<T: Send + 'static>(
 ) -> Result<thread::JoinHandle<T>, String> {
     let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
     thread.map_err(|error| format!("cannot start a thread: {error}"))
-}
-
-/// The next step, whenever it comes.
-fn next(waiting: &Mutex<Receiver<Job>>) -> Option<Job> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 fn ready(protocol: u32, parallel_steps: u32) -> FromWorker {

@@ -327,10 +327,9 @@ impl Actor {
         let pool = self.from_workers.clone();
         match process::spawn(worker, &self.config.command) {
             Ok(process) => {
-                let (reading, writing) = process.socket.into_split();
                 let (frames, outgoing) = mpsc::unbounded_channel();
-                let reader = tokio::spawn(link::read(worker, reading, pool.clone()));
-                tokio::spawn(link::write(writing, outgoing));
+                let reader = tokio::spawn(link::read(worker, process.reading, pool.clone()));
+                tokio::spawn(link::write(process.writing, outgoing));
                 let running = Running { frames, signals: process.signals, pid: process.pid, is_ready: false };
                 self.running.insert(worker, running);
                 tokio::spawn(async move {

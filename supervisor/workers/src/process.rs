@@ -8,7 +8,7 @@
 
 use std::{
     collections::VecDeque,
-    os::{fd::OwnedFd, unix::net::UnixStream as StdUnixStream},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -20,7 +20,7 @@ use nix::{
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
-    net::UnixStream,
+    net::unix::pipe::Receiver,
     process::{Child, Command},
     sync::mpsc,
     task::JoinHandle,
@@ -47,7 +47,10 @@ static SPAWNING: Mutex<()> = Mutex::new(());
 
 /// A started process.
 pub(crate) struct Process {
-    pub(crate) socket: UnixStream,
+    /// The connection, for writing; it never blocks.
+    pub(crate) writing: UnixStream,
+    /// The same, for reading.
+    pub(crate) reading: Receiver,
     pub(crate) pid: u32,
     /// Signals for the process's group.
     pub(crate) signals: mpsc::UnboundedSender<Signal>,
@@ -57,7 +60,9 @@ pub(crate) struct Process {
 
 /// Starts a worker. Fails with the reason in words.
 pub(crate) fn spawn(id: WorkerId, command: &WorkerCommand) -> Result<Process, String> {
-    let (socket, mut child) = start(command)?;
+    let (writing, mut child) = start(command)?;
+    let reading = writing.try_clone().and_then(|socket| Receiver::from_owned_fd_unchecked(socket.into()));
+    let reading = reading.map_err(|error| error.to_string())?;
     let pid = child.id().ok_or("it ended at once")?;
     let tail = Arc::new(Mutex::new(VecDeque::new()));
     let mut logs = Vec::new();
@@ -69,15 +74,14 @@ pub(crate) fn spawn(id: WorkerId, command: &WorkerCommand) -> Result<Process, St
     }
     let (signals, inbox) = mpsc::unbounded_channel();
     let exit = tokio::spawn(reap(child, pid, inbox, tail, logs));
-    Ok(Process { socket, pid, signals, exit })
+    Ok(Process { writing, reading, pid, signals, exit })
 }
 
 fn start(command: &WorkerCommand) -> Result<(UnixStream, Child), String> {
     let failed = |error: std::io::Error| error.to_string();
     let _one_at_a_time = SPAWNING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (ours, theirs) = StdUnixStream::pair().map_err(failed)?;
+    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     ours.set_nonblocking(true).map_err(failed)?;
-    let ours = UnixStream::from_std(ours).map_err(failed)?;
     let inherited = std::env::vars_os().filter(|(name, _)| {
         name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with(WORKER_PREFIX))
     });

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
@@ -13,12 +14,14 @@ use crate::{
 /// How much work goes into the figures.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    repetitions: usize,
+    pub(crate) repetitions: usize,
     pings: usize,
     round_trips: usize,
     turns: usize,
     long_session: usize,
     starts: usize,
+    pub(crate) worker_turns: usize,
+    pub(crate) deaths: usize,
 }
 
 impl Plan {
@@ -29,6 +32,8 @@ impl Plan {
         turns: 10_000,
         long_session: 20_000,
         starts: 20,
+        worker_turns: 4_000,
+        deaths: 100,
     };
     pub(crate) const QUICK: Self = Self {
         repetitions: 2,
@@ -37,12 +42,14 @@ impl Plan {
         turns: 1_000,
         long_session: 2_000,
         starts: 5,
+        worker_turns: 400,
+        deaths: 10,
     };
 }
 
 /// Measures everything.
 pub(crate) fn measure(plan: &Plan) -> Vec<Figure> {
-    let mut figures = vec![pings(plan)];
+    let mut figures = pings(plan);
     figures.extend(latency(plan, "ping-pong p50, one processor", "ping-pong p99, one processor", true));
     figures.extend(latency(plan, "ping-pong p50, any processor", "ping-pong p99, any processor", false));
     figures.extend(turns(plan));
@@ -53,7 +60,7 @@ pub(crate) fn measure(plan: &Plan) -> Vec<Figure> {
 }
 
 /// A request as a line.
-fn line(id: usize, method: &str, params: &Value) -> Vec<u8> {
+pub(crate) fn line(id: usize, method: &str, params: &Value) -> Vec<u8> {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).into_bytes()
 }
 
@@ -89,7 +96,7 @@ fn per_second(count: usize, time: Duration) -> f64 {
 }
 
 /// The best of several repetitions of several measurements that take turns.
-fn best<const N: usize>(
+pub(crate) fn best<const N: usize>(
     repetitions: usize,
     better: fn(f64, f64) -> f64,
     mut each: impl FnMut() -> [f64; N],
@@ -101,15 +108,46 @@ fn best<const N: usize>(
     })
 }
 
-fn pings(plan: &Plan) -> Figure {
+/// Pings as a client sees them that writes each request and reads each answer, and as one that only moves bytes. The
+/// first is what a program can have; the second shows the server alone.
+fn pings(plan: &Plan) -> Vec<Figure> {
+    #[derive(Serialize)]
+    struct Ping {
+        jsonrpc: &'static str,
+        id: usize,
+        method: &'static str,
+    }
+    #[derive(Deserialize)]
+    struct Pong {
+        id: usize,
+    }
+    let write = |id: usize, out: &mut Vec<u8>| {
+        let ping = Ping { jsonrpc: "2.0", id, method: "ping" };
+        serde_json::to_writer(&mut *out, &ping).expect("memory takes everything");
+        out.push(b'\n');
+    };
     let lines = ping_lines(plan.pings);
-    let [oam, echo] = best(plan.repetitions, f64::max, || {
-        [Pipe::oam(), Pipe::start(echo_command())].map(|mut pipe| {
+    let [oam, echo, oam_bytes, echo_bytes] = best(plan.repetitions, f64::max, || {
+        let [oam, echo] = [Pipe::oam(), Pipe::start(echo_command())].map(|mut pipe| {
             pipe.pipelined(&lines[..lines.len() / 10], |_, _| true);
-            per_second(plan.pings, pipe.pipelined(&lines, |_, _| true))
-        })
+            let bytes = pipe.pipelined(&lines, |_, _| true);
+            let mut next = 0;
+            let json = pipe.pipelined_made(plan.pings, write, |line, _| {
+                let pong: Pong = serde_json::from_slice(line).expect("an answer with an id");
+                assert_eq!(pong.id, next, "answers come in order");
+                next += 1;
+                true
+            });
+            [json, bytes].map(|time| per_second(plan.pings, time))
+        });
+        [oam[0], echo[0], oam[1], echo[1]]
     });
-    Figure::new("pipelined pings (beside: bare echo)", "/s", oam).beside(echo).goal(Goal::RatioAtLeast(0.5))
+    vec![
+        Figure::new("pipelined pings, JSON client (beside: bare echo)", "/s", oam)
+            .beside(echo)
+            .goal(Goal::RatioAtLeast(0.5)),
+        Figure::new("pipelined pings, byte client (beside: bare echo)", "/s", oam_bytes).beside(echo_bytes),
+    ]
 }
 
 fn latency(plan: &Plan, p50: &'static str, p99: &'static str, one_processor: bool) -> Vec<Figure> {
@@ -140,8 +178,9 @@ fn turns(plan: &Plan) -> Vec<Figure> {
     let tool_steps: Vec<_> =
         (0..plan.turns).flat_map(|_| [json!({"toolCalls": [{"name": "look"}]}), text.clone()]).collect();
     let scripted = |steps: &[Value], fallback: &Value| {
-        json!({"model": {"type": "scripted", "steps": steps, "fallback": fallback},
-            "tools": [{"name": "look", "description": "Looks around."}]})
+        let tool = json!({"name": "look", "description": "Looks around."});
+        let tools = if steps.is_empty() { json!([]) } else { json!([tool]) };
+        json!({"model": {"type": "scripted", "steps": steps, "fallback": fallback}, "tools": tools})
     };
     let prompt = json!({"session": "a", "prompt": "Why is the gate not open?"});
     let mut streaming = prompt.clone();
@@ -149,6 +188,7 @@ fn turns(plan: &Plan) -> Vec<Figure> {
     let (pings, unstreamed, streamed) =
         (ping_lines(plan.pings), turn_lines(plan.turns, &prompt), turn_lines(plan.turns, &streaming));
     let measured = |oam: &mut Pipe, lines: &[Vec<u8>]| {
+        oam.exchange(&ping_lines(1)[0]);
         let before = oam.cpu();
         let time = oam.pipelined(lines, |line, replies| {
             answer_call(line, replies);

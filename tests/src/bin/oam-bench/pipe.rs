@@ -57,6 +57,20 @@ impl Pipe {
         self.read_lines(|_| ());
     }
 
+    /// Sends a request and waits for its answer; events before it are passed over.
+    pub(crate) fn request(&mut self, line: &[u8]) -> Vec<u8> {
+        self.input.write_all(line).expect("it reads");
+        let mut answer = Vec::new();
+        while answer.is_empty() {
+            self.read_lines(|line| {
+                if line.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":") {
+                    answer.extend_from_slice(line);
+                }
+            });
+        }
+        answer
+    }
+
     /// Sends each line and waits for one, over and over; returns how long each took.
     pub(crate) fn ping_pong(&mut self, lines: &[Vec<u8>]) -> Vec<Duration> {
         lines
@@ -74,26 +88,37 @@ impl Pipe {
     pub(crate) fn pipelined(
         &mut self,
         lines: &[Vec<u8>],
+        on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Duration {
+        self.pipelined_made(lines.len(), |index, out| out.extend_from_slice(&lines[index]), on_line)
+    }
+
+    /// The same with lines that are written as they are sent.
+    pub(crate) fn pipelined_made(
+        &mut self,
+        count: usize,
+        write: impl Fn(usize, &mut Vec<u8>),
         mut on_line: impl FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Duration {
-        let batches: Vec<_> = lines.chunks(BATCH).map(|batch| (batch.concat(), batch.len())).collect();
-        let mut batches = batches.iter().peekable();
-        let (mut unanswered, mut replies) = (0, Vec::new());
+        let (mut sent, mut answered) = (0, 0);
+        let (mut batch, mut replies) = (Vec::new(), Vec::new());
         let start = Instant::now();
-        loop {
-            if let Some((batch, count)) = batches.next_if(|(_, count)| unanswered + count <= WINDOW) {
-                self.input.write_all(batch).expect("it reads");
-                unanswered += count;
-            } else if unanswered == 0 {
-                return start.elapsed();
-            } else {
-                self.read_lines(|line| unanswered -= usize::from(on_line(line, &mut replies)));
-                if !replies.is_empty() {
-                    self.input.write_all(&replies).expect("it reads");
-                    replies.clear();
-                }
+        while answered < count {
+            let next = (sent + BATCH).min(count);
+            if sent < count && next - answered <= WINDOW {
+                batch.clear();
+                (sent..next).for_each(|index| write(index, &mut batch));
+                self.input.write_all(&batch).expect("it reads");
+                sent = next;
+                continue;
+            }
+            self.read_lines(|line| answered += usize::from(on_line(line, &mut replies)));
+            if !replies.is_empty() {
+                self.input.write_all(&replies).expect("it reads");
+                replies.clear();
             }
         }
+        start.elapsed()
     }
 
     /// Reads until at least one line is there, and hands over all that are.

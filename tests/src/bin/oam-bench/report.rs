@@ -62,11 +62,11 @@ impl Figure {
 /// The figures as a table for people.
 pub(crate) fn table(figures: &[Figure]) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{:<46} {:>12} {:<10} {:>12} {:>7}  goal", "", "measured", "", "beside", "ratio");
+    let _ = writeln!(out, "{:<50} {:>12} {:<10} {:>12} {:>7}  goal", "", "measured", "", "beside", "ratio");
     for figure in figures {
         let _ = writeln!(
             out,
-            "{:<46} {:>12} {:<10} {:>12} {:>7}  {:<13} {}",
+            "{:<50} {:>12} {:<10} {:>12} {:>7}  {:<13} {}",
             figure.name,
             digits(figure.value),
             figure.unit,

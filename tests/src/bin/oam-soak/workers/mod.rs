@@ -58,8 +58,8 @@ pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
     // What outlives oam becomes our child, and is seen.
     procfs::adopt_orphans().map_err(|error| error.to_string())?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let marks = Marks::new(folder.path()).map_err(|error| error.to_string())?;
-    let worker = shell_words::join(marks.worker(oam_binary(), *seed));
+    let marks = Marks::new(folder.path(), oam_binary()).map_err(|error| error.to_string())?;
+    let worker = shell_words::join(marks.worker(*seed));
     let arguments = [
         ["--worker", &worker],
         ["--workers", &WORKERS.to_string()],
@@ -124,6 +124,7 @@ fn phases(settings: &Settings, client: &Client, marks: &Marks, rows: &mut Vec<Ro
             replays: counted("replays"),
             recycled: counted("recycled"),
             duration,
+            slowest: Duration::from_micros(tally.slowest.into_inner()),
             rss_kib: now.map_or(0, |now| now.rss_kib),
         };
         println!("{}", row.line());
@@ -166,7 +167,7 @@ fn phase(
             })
             .collect();
         make_trouble(&phase, marks, rng, || sessions.iter().all(thread::ScopedJoinHandle::is_finished));
-        sessions.into_iter().map(|session| session.join().expect("sessions do not panic")).collect()
+        sessions.into_iter().try_for_each(|session| session.join().expect("sessions do not panic"))
     });
     marks.hold_back();
     result.map(|()| tally)
@@ -176,15 +177,14 @@ fn phase(
 fn make_trouble(phase: &Phase<'_>, marks: &Marks, rng: &mut Rng, are_done: impl Fn() -> bool) {
     let start = Instant::now();
     let (mut next_strike, mut next_word) = (start, start + PROGRESS);
-    let has_opened = || phase.client.worker_event_count("breakerOpened") > 0;
-    if !has_opened() {
-        Marks::begin(phase.trouble, phase.client.pid());
-    }
+    let opened = || phase.client.worker_event_count("breakerOpened");
+    let opened_before = opened();
     while !are_done() {
         let now = Instant::now();
-        if let Some(pace) = phase.trouble.pace()
+        if matches!(phase.trouble, Trouble::Storm) && opened() > opened_before {
+            marks.hold_back();
+        } else if let Some(pace) = phase.trouble.pace()
             && now >= next_strike
-            && !(matches!(phase.trouble, Trouble::Storm) && has_opened())
         {
             marks.strike(phase.trouble, phase.client.pid(), rng);
             next_strike = now + pace;

@@ -44,13 +44,14 @@ pub(crate) struct Row {
     pub(crate) replays: u64,
     pub(crate) recycled: u64,
     pub(crate) duration: Duration,
+    pub(crate) slowest: Duration,
     pub(crate) rss_kib: u64,
 }
 
 /// The heading of the table.
 pub(crate) fn heading() -> String {
     format!(
-        "{:<24}{:>8}{:>10}{:>8}{:>8}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8}{:>9}{:>9}",
+        "{:<24}{:>8}{:>10}{:>8}{:>8}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8}{:>9}{:>11}{:>6}",
         "trouble",
         "turns",
         "cancelled",
@@ -63,6 +64,7 @@ pub(crate) fn heading() -> String {
         "recycled",
         "s",
         "turns/s",
+        "slowest s",
         "MiB"
     )
 }
@@ -76,7 +78,7 @@ impl Row {
     /// The row for people.
     pub(crate) fn line(&self) -> String {
         format!(
-            "{:<24}{:>8}{:>10}{:>8}{:>8}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8.1}{:>9.0}{:>9}",
+            "{:<24}{:>8}{:>10}{:>8}{:>8}{:>8}{:>7}{:>11}{:>9}{:>9}{:>8.1}{:>9.0}{:>11.2}{:>6}",
             self.trouble,
             self.turns,
             self.cancelled,
@@ -89,6 +91,7 @@ impl Row {
             self.recycled,
             self.duration.as_secs_f64(),
             self.turns_per_second(),
+            self.slowest.as_secs_f64(),
             self.rss_kib / 1024
         )
     }
@@ -97,7 +100,7 @@ impl Row {
     pub(crate) fn json(&self) -> Value {
         json!({"trouble": self.trouble, "turns": self.turns, "cancelled": self.cancelled, "failed": self.failed,
             "refused": self.refused, "deaths": self.crashes, "hangs": self.hangs, "violations": self.violations,
-            "replays": self.replays, "recycled": self.recycled, "seconds": self.duration.as_secs_f64(),
+            "replays": self.replays, "recycled": self.recycled, "seconds": self.duration.as_secs_f64(), "slowestSeconds": self.slowest.as_secs_f64(),
             "turnsPerSecond": self.turns_per_second(), "residentKiB": self.rss_kib})
     }
 }
@@ -117,6 +120,7 @@ pub(crate) fn total(rows: &[Row]) -> Row {
         replays: sum(|row| row.replays),
         recycled: sum(|row| row.recycled),
         duration: rows.iter().map(|row| row.duration).sum(),
+        slowest: rows.iter().map(|row| row.slowest).max().unwrap_or_default(),
         rss_kib: rows.last().map_or(0, |row| row.rss_kib),
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use fastrand::Rng;
@@ -38,10 +38,14 @@ pub(crate) struct Phase<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) turns: AtomicU64,
+    /// Turns begun.
+    pub(crate) tries: AtomicU64,
     pub(crate) cancelled: AtomicU64,
     pub(crate) quarantined: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) sessions: AtomicU64,
+    /// The slowest turn, in microseconds.
+    pub(crate) slowest: AtomicU64,
     /// Tools executed.
     pub(crate) executions: AtomicU64,
 }
@@ -100,9 +104,10 @@ impl Phase<'_> {
         for (number, turn) in life.turns.iter().enumerate() {
             for attempt in 0.. {
                 let mut prompt = format!("{name} turn {number} try {attempt}");
-                let word = self.trouble.word(rng, self.crash_rate);
+                let word = self.trouble.word(rng, self.crash_rate, count(&self.tally.tries) - 1);
                 if let Some(word) = &word {
-                    prompt += &format!(" {word}");
+                    prompt.push(' ');
+                    prompt.push_str(word);
                 }
                 let is_meant = word.is_some() || self.trouble.strikes_blindly();
                 match self.attempt(name, turn, prompt, is_meant, rng)? {
@@ -133,6 +138,7 @@ impl Phase<'_> {
         }
         let is_streamed = params["stream"] == true;
         let closed_before = self.client.worker_event_count("breakerClosed");
+        let start = Instant::now();
         let exchange = self.client.request("session/respond", params)?;
         let mut interruption = Interruption::maybe(rng);
         let mut heard = Listener::default();
@@ -145,6 +151,8 @@ impl Phase<'_> {
                 Heard::ToolCancel => {}
             }
         };
+        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.tally.slowest.fetch_max(micros, Ordering::Relaxed);
         let was_cancelled = answer.as_ref().is_err_and(|error| error.name == "cancelled");
         let is_deleted = interruption.settle(was_cancelled)?;
         let ended = match answer {

@@ -2,10 +2,12 @@
 //!
 //! Faults of steps wait in every worker for a word in the prompt, and then come true more often than not, so that a
 //! turn with the word has its worker die once, several times, or never. Faults of a process's start wait for a file
-//! to be missing; the worker that finds it so makes it. That way one `oam` and the same command line see them all.
+//! to be missing; the worker that finds it so makes it. The program itself is a link, which can be taken away. That way
+//! one `oam` and the same command line see it all.
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,6 +21,8 @@ use oam_tests::procfs;
 
 /// How often a fault comes true in a step that it is meant for.
 const STRIKES: f64 = 0.6;
+/// So many turns of each phase go wrong, or more.
+const LEAST: u64 = 4;
 
 /// What goes wrong in a phase.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +37,7 @@ pub(crate) enum Trouble {
     Start { fault: &'static str, every: u64 },
     /// A signal from outside to a random worker, once in each so many milliseconds.
     Signal { signal: Signal, every: u64 },
-    /// No worker gets ready, until the breaker opens.
+    /// The program is not there any more, until the breaker opens.
     Storm,
 }
 
@@ -87,8 +91,8 @@ impl Trouble {
         }
     }
 
-    /// The word for the prompt of a turn that is to go wrong, which `rate` of the turns are.
-    pub(crate) fn word(self, rng: &mut Rng, rate: f64) -> Option<String> {
+    /// The word for the prompt of a turn that is to go wrong: the first few of a phase, and `rate` of them all.
+    pub(crate) fn word(self, rng: &mut Rng, rate: f64, turns_before: u64) -> Option<String> {
         let (fault, rarity) = match self {
             Self::Step { fault, rarity } => (fault, rarity),
             Self::Any => {
@@ -100,7 +104,7 @@ impl Trouble {
             }
             _ => return None,
         };
-        (rng.f64() < rate / rarity).then(|| word_of(fault))
+        (turns_before < LEAST || rng.f64() < rate / rarity).then(|| word_of(fault))
     }
 
     /// Whether a worker may die under a step that is not meant to.
@@ -112,7 +116,7 @@ impl Trouble {
     pub(crate) fn pace(self) -> Option<Duration> {
         match self {
             Self::Start { every, .. } | Self::Signal { every, .. } => Some(Duration::from_millis(every)),
-            Self::Storm => Some(Duration::from_millis(2)),
+            Self::Storm => Some(Duration::from_millis(10)),
             Self::None | Self::Step { .. } | Self::Any => None,
         }
     }
@@ -122,13 +126,17 @@ fn word_of(fault: &str) -> String {
     fault.replace('-', "")
 }
 
-/// The faults of starts, and the files that hold them back.
-pub(crate) struct Marks(PathBuf);
+/// What workers find in the file system: the files that hold faults of starts back, and the program.
+pub(crate) struct Marks {
+    folder: PathBuf,
+    oam: PathBuf,
+}
 
 impl Marks {
-    /// Holds all of them back.
-    pub(crate) fn new(folder: &Path) -> std::io::Result<Self> {
-        let marks = Self(folder.to_owned());
+    /// Holds all faults back.
+    pub(crate) fn new(folder: &Path, oam: &Path) -> std::io::Result<Self> {
+        let marks = Self { folder: folder.to_owned(), oam: oam.to_owned() };
+        symlink(oam, marks.program())?;
         for trouble in PHASES {
             if let Trouble::Start { fault, .. } = trouble {
                 fs::write(marks.path(fault), "")?;
@@ -138,12 +146,16 @@ impl Marks {
     }
 
     fn path(&self, fault: &str) -> PathBuf {
-        self.0.join(fault)
+        self.folder.join(fault)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.folder.join("oam")
     }
 
     /// The command line of workers.
-    pub(crate) fn worker(&self, oam: &Path, seed: u64) -> Vec<String> {
-        let mut words = vec![oam.display().to_string(), "worker".into(), "scripted".into()];
+    pub(crate) fn worker(&self, seed: u64) -> Vec<String> {
+        let mut words = vec![self.program().display().to_string(), "worker".into(), "scripted".into()];
         words.extend(["--seed".to_owned(), seed.to_string()]);
         for trouble in PHASES {
             let spec = match trouble {
@@ -166,23 +178,19 @@ impl Marks {
             }
             Trouble::Signal { signal, .. } => signal_one(oam, signal, rng),
             Trouble::Storm => {
-                let _ = fs::remove_file(self.path("die-before-ready"));
+                let _ = fs::remove_file(self.program());
+                for worker in procfs::children(oam).unwrap_or_default() {
+                    self::signal(worker.pid, Signal::SIGKILL);
+                }
             }
             Trouble::None | Trouble::Step { .. } | Trouble::Any => {}
         }
     }
 
-    /// What begins a phase of strikes.
-    pub(crate) fn begin(trouble: Trouble, oam: u32) {
-        if matches!(trouble, Trouble::Storm) {
-            for worker in procfs::children(oam).unwrap_or_default() {
-                signal(worker.pid, Signal::SIGKILL);
-            }
-        }
-    }
-
-    /// Ends all strikes of starts.
+    /// Lets workers start without trouble.
     pub(crate) fn hold_back(&self) {
+        // It is mostly there.
+        let _ = symlink(&self.oam, self.program());
         for trouble in PHASES {
             if let Trouble::Start { fault, .. } = trouble {
                 let _ = fs::write(self.path(fault), "");
