@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::RangedU64ValueParser};
 
 use crate::logging::LogLevel;
 
@@ -18,6 +18,20 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Stdio(StdioArguments),
+    /// Run as a worker. The supervisor starts workers by itself; this is for trying one out.
+    #[command(subcommand)]
+    Worker(WorkerCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkerCommand {
+    /// Play scripts as a worker process, with faults on demand. See `oam worker scripted --help`.
+    #[command(disable_help_flag = true)]
+    Scripted {
+        /// Passed on to the worker.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
 }
 
 /// Serve the bridge protocol on standard input and output, one JSON-RPC 2.0 message a line.
@@ -36,6 +50,9 @@ pub(crate) struct StdioArguments {
     /// may set their own.
     #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = tool_timeout)]
     pub(crate) tool_timeout: ToolTimeout,
+
+    #[command(flatten)]
+    pub(crate) workers: WorkerArguments,
 
     /// Refuse scripted models in requests.
     #[arg(long)]
@@ -56,7 +73,11 @@ const STDIO_EXAMPLES: &str = r#"Examples:
     {"jsonrpc":"2.0","id":2,"method":"session/respond","params":{"session":"gorm","prompt":"Hello!","stream":true}}
     END
 
+  Serve the model "system" from worker processes; this worker plays scripts and can be told to crash:
+    oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
+
 Environment:
+  OAM_WORKER=CMD    Like --worker, which comes first.
   OAM_SCRIPT=FILE   Every session on the model "system" plays its own copy of this script (a JSON array of steps, or
                     an object with "steps" and "fallback") instead of asking a model.
 
@@ -68,6 +89,63 @@ fn max_sessions(text: &str) -> Result<usize, String> {
         Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
         Ok(count) => Ok(count),
     }
+}
+
+/// How the model "system" is served by worker processes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workers")]
+pub(crate) struct WorkerArguments {
+    /// The worker program with its arguments, quoted as for a shell. Default: the worker for Apple's model, if it is
+    /// installed beside this program.
+    #[arg(long, value_name = "CMD")]
+    pub(crate) worker: Option<String>,
+
+    /// How many workers play steps at the same time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    pub(crate) workers: usize,
+
+    /// Keep one more worker ready to take over when one dies (the default).
+    #[arg(long, overrides_with = "no_spare")]
+    spare: bool,
+
+    /// Start a new worker only when one has died.
+    #[arg(long, overrides_with = "spare")]
+    no_spare: bool,
+
+    /// When answers are streamed: `auto` stops for a while after a worker died streaming.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Streaming::Auto)]
+    pub(crate) streaming: Streaming,
+
+    /// Seconds that a step may go without any progress before its worker is killed and the step played again.
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = step_timeout)]
+    pub(crate) step_timeout: Duration,
+
+    /// A step that has crashed this many workers by itself fails for good.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_step_crashes: u32,
+}
+
+impl WorkerArguments {
+    /// Whether a spare worker is kept.
+    pub(crate) fn spare(&self) -> bool {
+        self.spare || !self.no_spare
+    }
+}
+
+/// When answers are streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Streaming {
+    Auto,
+    Always,
+    Never,
+}
+
+fn step_timeout(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    if !(0.1..=86_400.0).contains(&seconds) {
+        return Err("must be from 0.1 to 86400 seconds".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// A time limit for tool calls; `None` waits for ever.

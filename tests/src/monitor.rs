@@ -18,6 +18,8 @@ pub struct Monitor {
     /// The highest `t-<n>` seen; each is used once.
     last_call: u64,
     answered: u64,
+    /// The client asked to hear of workers.
+    hears_of_workers: bool,
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +47,9 @@ impl Monitor {
 
     /// Notes a message on its way to the bridge.
     pub fn sent(&mut self, message: &Value) {
+        if message["method"] == "initialize" && message["params"]["client"]["workerEvents"] == true {
+            self.hears_of_workers = true;
+        }
         let Some(id) = Id::of(&message["id"]) else { return };
         let is_answer = message.get("method").is_none()
             && (message.get("result").is_some() || message.get("error").is_some());
@@ -72,6 +77,7 @@ impl Monitor {
             Some("tool/call") => self.tool_call(&message)?,
             Some("tool/cancel") => self.tool_cancel(&message)?,
             Some("session/event") => self.event(&message)?,
+            Some("supervisor/event") if self.hears_of_workers => {}
             Some(other) => return Err(format!("'{other}' is not a message of the bridge")),
         }
         Ok(message)
@@ -203,6 +209,17 @@ mod tests {
         let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
         assert_eq!(after_request_1(std::slice::from_ref(&answer)), Ok(()));
         assert!(after_request_1(&[answer.clone(), answer]).is_err());
+    }
+
+    #[test]
+    fn only_who_asked_hears_of_workers() {
+        let event =
+            json!({"jsonrpc": "2.0", "method": "supervisor/event", "params": {"event": {}}}).to_string();
+        let mut monitor = Monitor::default();
+        assert!(monitor.received(&event).is_err());
+        monitor.sent(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {"client": {"workerEvents": true}}}));
+        assert!(monitor.received(&event).is_ok());
     }
 
     #[test]

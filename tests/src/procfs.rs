@@ -50,6 +50,44 @@ pub fn cpu_nanos(pid: u32) -> io::Result<u64> {
     Ok(total)
 }
 
+/// A child of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Child {
+    /// Its process id.
+    pub pid: u32,
+    /// It has ended, and nobody has asked how.
+    pub is_zombie: bool,
+}
+
+/// The children of process `pid`.
+///
+/// # Errors
+/// When there is no `/proc`.
+pub fn children(pid: u32) -> io::Result<Vec<Child>> {
+    let mut children = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let Some(child) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // A process may end between the listing and the reading.
+        let Ok(stat) = fs::read_to_string(self::entry(child, "stat")) else { continue };
+        // The name in parentheses may hold anything.
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let (state, parent) = (fields.next(), fields.next().and_then(|parent| parent.parse().ok()));
+        if parent == Some(pid) {
+            children.push(Child { pid: child, is_zombie: state == Some("Z") });
+        }
+    }
+    Ok(children)
+}
+
+/// Makes this process the parent of whatever its children leave behind, instead of the system.
+///
+/// # Errors
+/// When the system refuses.
+#[cfg(target_os = "linux")]
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
 fn entry(pid: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }

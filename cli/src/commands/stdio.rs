@@ -1,41 +1,30 @@
 //! `oam stdio`: the bridge on the process's own input and output.
 
-use std::{io, process::ExitCode, sync::Arc};
+use std::{io, process::ExitCode, sync::Arc, time::Duration};
 
 use oam_bridge::{
-    Bridge, BridgeConfig, NoSystemModel,
+    Bridge, BridgeConfig,
     transport::stdio::{serve, take_stdio},
 };
 
-use crate::{
-    arguments::StdioArguments,
-    logging,
-    script_file::{self, ScriptedSystem},
-};
+use crate::{arguments::StdioArguments, logging, models::SystemModel, supervisor_methods::SupervisorMethods};
 
 const USAGE_ERROR: u8 = 2;
+
+/// How long the first requests wait for the first worker, so that what is said of the model is true.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     // Without a log there is still a bridge.
     let _logging = logging::init("stdio", arguments.log_level);
-    let script = match script_file::from_environment() {
-        Ok(script) => script,
+    let model = match SystemModel::choose(&arguments.workers) {
+        Ok(model) => model,
         Err(error) => {
             tracing::error!("{error}");
             return ExitCode::from(USAGE_ERROR);
         }
     };
-    let config = BridgeConfig {
-        max_sessions: arguments.max_sessions,
-        tool_timeout: arguments.tool_timeout.0,
-        allow_scripted_models: !arguments.no_scripted_models,
-        models: match script {
-            Some(script) => Arc::new(ScriptedSystem::new(script)),
-            None => Arc::new(NoSystemModel),
-        },
-        ..BridgeConfig::default()
-    };
-    match serve_until_end(config) {
+    match serve_until_end(arguments, model) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             tracing::error!(%error, "cannot serve standard input and output");
@@ -44,13 +33,30 @@ pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     }
 }
 
-fn serve_until_end(config: BridgeConfig) -> io::Result<u8> {
+fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result<u8> {
     let handles = take_stdio()?;
     // One thread: a message costs less than waking another one.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let end = runtime.block_on(async {
+        let (models, pool) = model.start();
+        let mut config = BridgeConfig {
+            max_sessions: arguments.max_sessions,
+            tool_timeout: arguments.tool_timeout.0,
+            allow_scripted_models: !arguments.no_scripted_models,
+            models,
+            ..BridgeConfig::default()
+        };
+        if let Some(pool) = &pool {
+            config.method_sets.push(Arc::new(SupervisorMethods::new(pool.clone())));
+            // A worker that takes longer is reported as not ready until it is.
+            let _ = tokio::time::timeout(SETTLE_TIME, pool.settled()).await;
+        }
         let (bridge, messages) = Bridge::connect(config);
-        serve(handles, messages, &bridge).await
+        let end = serve(handles, messages, &bridge).await;
+        if let Some(pool) = &pool {
+            pool.stop().await;
+        }
+        end
     });
     // A thread that reads a terminal cannot be interrupted, and nothing that still runs matters now.
     runtime.shutdown_background();

@@ -16,7 +16,7 @@ use std::{
 
 use futures_util::{FutureExt, future::join_all};
 use oam_agent::{BoxFuture, ErrorCode, Model};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -210,6 +210,18 @@ impl Bridge {
     /// Resolves when `shutdown` has been answered.
     pub async fn wait_until_shut_down(&self) {
         self.inner.is_shut_down.cancelled().await;
+    }
+
+    /// Sends a notification, behind everything that has been said so far. `params` is an object.
+    pub fn notify(&self, method: &str, params: &Payload) {
+        self.inner.outbox.push(Outgoing::Notification { method, params });
+    }
+
+    /// Tells all method sets who the client is. Called while `initialize` is handled.
+    pub(crate) fn introduce(&self, client: &Map<String, Value>) {
+        for set in &self.inner.method_sets {
+            set.client_introduced(self, client);
+        }
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {

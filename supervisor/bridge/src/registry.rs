@@ -126,6 +126,11 @@ pub trait MethodSet: Send + Sync {
         Vec::new()
     }
 
+    /// The client introduced itself with `initialize`; `client` is what it said. May happen several times, or never.
+    fn client_introduced(&self, bridge: &Bridge, client: &serde_json::Map<String, serde_json::Value>) {
+        let _ = (bridge, client);
+    }
+
     /// The bridge shuts down: cancel queues and let go of everything. The wait for it is bounded.
     fn shut_down(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))

@@ -63,6 +63,11 @@ impl ScriptedModel {
         )
     }
 
+    /// A run from the step at `position`, counted from 0; from the fallback when there is no such step.
+    pub fn starting_at(script: Script, position: usize) -> Self {
+        Self { next: AtomicUsize::new(position), ..Self::new(script) }
+    }
+
     /// A run that stands in for another model: it tells this availability and plays all the same.
     pub fn with_availability(script: Script, availability: Availability) -> Self {
         Self { script, next: AtomicUsize::new(0), availability }

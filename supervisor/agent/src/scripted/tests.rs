@@ -290,6 +290,15 @@ async fn an_inference_that_never_started_takes_no_step() {
     assert_eq!(text_of(&model).await, "one");
 }
 
+#[tokio::test]
+async fn a_run_may_start_at_any_step() {
+    let script = script(&json!([{"text": "one"}, {"text": "two"}]));
+    for (position, texts) in [(1, ["two", "(script exhausted)"]), (9, ["(script exhausted)"; 2])] {
+        let model = ScriptedModel::starting_at(script.clone(), position);
+        assert_eq!([text_of(&model).await, text_of(&model).await], texts);
+    }
+}
+
 #[test]
 fn a_scripted_model_is_available_and_has_no_context_limit() {
     let model = ScriptedModel::new(Script::default());

@@ -59,6 +59,7 @@ struct Capabilities<'a> {
 fn initialize(request: Request) -> Result<Reply, BridgeError> {
     if let Some(client) = request.params.optional_object("client")? {
         tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
+        request.bridge.introduce(client.members());
     }
     if let Some(version) = request.params.optional_string("protocolVersion")?
         && version.split('.').next() != Some(PROTOCOL_MAJOR)

@@ -3,12 +3,37 @@
 use std::{
     fs::File,
     io::{self, Read, Write},
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::net::UnixStream},
     process::Command,
 };
 
 /// The argument that turns this program into the echo.
 pub(crate) const ECHO: &str = "echo-lines";
+
+/// The argument that turns this program into what answers frames without looking at them.
+pub(crate) const FRAMES: &str = "answer-frames";
+
+/// The process that answers each `request` bytes on its socket with writes of these sizes.
+pub(crate) fn frames_command(request: usize, answers: &[usize]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    command.arg(FRAMES).arg(request.to_string()).args(answers.iter().map(usize::to_string));
+    command
+}
+
+/// Answers frames on descriptor 0, until it ends.
+pub(crate) fn answer_frames() -> io::Result<()> {
+    let mut sizes = std::env::args().skip(2).map(|size| size.parse().map_err(io::Error::other));
+    let request: usize = sizes.next().ok_or(io::ErrorKind::InvalidInput)??;
+    let answers = sizes.map(|size| Ok(vec![0; size?])).collect::<io::Result<Vec<_>>>()?;
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut buffer = vec![0; request];
+    loop {
+        socket.read_exact(&mut buffer)?;
+        for answer in &answers {
+            socket.write_all(answer)?;
+        }
+    }
+}
 
 /// The echo as a command.
 pub(crate) fn echo_command() -> Command {

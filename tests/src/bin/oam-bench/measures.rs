@@ -14,12 +14,14 @@ use crate::{
 /// How much work goes into the figures.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    repetitions: usize,
+    pub(crate) repetitions: usize,
     pings: usize,
     round_trips: usize,
     turns: usize,
     long_session: usize,
     starts: usize,
+    pub(crate) worker_turns: usize,
+    pub(crate) deaths: usize,
 }
 
 impl Plan {
@@ -30,6 +32,8 @@ impl Plan {
         turns: 10_000,
         long_session: 20_000,
         starts: 20,
+        worker_turns: 4_000,
+        deaths: 100,
     };
     pub(crate) const QUICK: Self = Self {
         repetitions: 2,
@@ -38,6 +42,8 @@ impl Plan {
         turns: 1_000,
         long_session: 2_000,
         starts: 5,
+        worker_turns: 400,
+        deaths: 10,
     };
 }
 
@@ -54,7 +60,7 @@ pub(crate) fn measure(plan: &Plan) -> Vec<Figure> {
 }
 
 /// A request as a line.
-fn line(id: usize, method: &str, params: &Value) -> Vec<u8> {
+pub(crate) fn line(id: usize, method: &str, params: &Value) -> Vec<u8> {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).into_bytes()
 }
 
@@ -90,7 +96,7 @@ fn per_second(count: usize, time: Duration) -> f64 {
 }
 
 /// The best of several repetitions of several measurements that take turns.
-fn best<const N: usize>(
+pub(crate) fn best<const N: usize>(
     repetitions: usize,
     better: fn(f64, f64) -> f64,
     mut each: impl FnMut() -> [f64; N],

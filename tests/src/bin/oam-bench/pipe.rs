@@ -57,6 +57,20 @@ impl Pipe {
         self.read_lines(|_| ());
     }
 
+    /// Sends a request and waits for its answer; events before it are passed over.
+    pub(crate) fn request(&mut self, line: &[u8]) -> Vec<u8> {
+        self.input.write_all(line).expect("it reads");
+        let mut answer = Vec::new();
+        while answer.is_empty() {
+            self.read_lines(|line| {
+                if line.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":") {
+                    answer.extend_from_slice(line);
+                }
+            });
+        }
+        answer
+    }
+
     /// Sends each line and waits for one, over and over; returns how long each took.
     pub(crate) fn ping_pong(&mut self, lines: &[Vec<u8>]) -> Vec<Duration> {
         lines

@@ -1,53 +1,68 @@
-//! Works `oam stdio` hard and at random for a while, and checks that nothing is lost, doubled, mixed up or leaked.
+//! Works `oam stdio` hard and at random, and checks that nothing is lost, doubled, mixed up or leaked.
 //!
-//! A round sends thousands of requests over many sessions without waiting: turns with and without streaming and
-//! tools, cancels, deletes and re-creations, compactions, settings, reads. Every request must get exactly one answer
-//! that is possible for it, each session's operations must end in order, and nothing may follow an answer. After a
-//! few rounds memory, threads and descriptors must stay where they are.
+//! Without `--turns` it is [`sessions`]: thousands of requests at once over scripted models, which try out order,
+//! cancellation and limits. With it, it is [`workers`]: turns on the model "system", served by worker processes that
+//! die, hang and misbehave in every way they know. Both hold every message to the protocol, and the process to the
+//! memory, threads and descriptors that it had when it was warm.
 #![allow(clippy::print_stdout, reason = "it reports to a person")]
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
 
-mod connection;
-mod ledger;
-mod plan;
+mod sessions;
+mod workers;
 
-use std::{
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use connection::Connection;
-use oam_tests::procfs::{Usage, usage};
-use plan::Plan;
+use oam_tests::procfs::Usage;
 
 /// Works `oam stdio` hard and at random, and checks everything it says.
 #[derive(Debug, Parser)]
 struct Args {
-    /// How long to go on, in seconds; the round in progress is finished.
-    #[arg(long, default_value_t = 60)]
+    /// Without workers: how long to go on, in seconds; the round in progress is finished.
+    #[arg(long, default_value_t = 60, conflicts_with = "turns")]
     seconds: u64,
-    /// Requests a round.
-    #[arg(long, default_value_t = 10_000)]
+    /// Without workers: requests a round.
+    #[arg(long, default_value_t = 10_000, conflicts_with = "turns")]
     requests: usize,
-    /// Sessions they are spread over, at most 64.
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=64))]
-    sessions: u64,
+    /// With workers that misbehave: how many turns.
+    #[arg(long)]
+    turns: Option<u64>,
+    /// With workers: the share of turns that a fault is meant for. Faults that cost seconds are rarer.
+    #[arg(long, default_value_t = 0.02, requires = "turns", value_parser = probability)]
+    crash_rate: f64,
+    /// With workers: writes what happened to this file, as JSON.
+    #[arg(long, requires = "turns")]
+    report: Option<PathBuf>,
+    /// Sessions at once, at most 64. Without workers 64, with them 24, unless told.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=64))]
+    sessions: Option<u64>,
     /// Repeats the requests of an earlier run.
     #[arg(long)]
     seed: Option<u64>,
 }
 
-/// Rounds after which the process has grown to its size.
-const WARM_UP: u64 = 3;
-/// What the allocator may keep beyond the size after the warm-up.
+fn probability(text: &str) -> Result<f64, String> {
+    let probability = text.parse().ok().filter(|probability| (0.0..=1.0).contains(probability));
+    probability.ok_or_else(|| "must be from 0 to 1".to_owned())
+}
+
+/// What the allocator may keep beyond the size after the warm-up, which may grow by a quarter too.
 const SLACK_KIB: u64 = 16 * 1024;
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("seed {seed}: {} requests a round over {} sessions", args.requests, args.sessions);
-    match soak(&args, seed) {
+    let result = match args.turns {
+        Some(turns) => workers::soak(&workers::Settings {
+            turns,
+            sessions: args.sessions.unwrap_or(24),
+            crash_rate: args.crash_rate,
+            seed,
+            report: args.report,
+        }),
+        None => sessions::soak(args.seconds, args.requests, args.sessions.unwrap_or(64), seed),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             println!("FAILED with seed {seed}: {why}");
@@ -56,36 +71,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn soak(args: &Args, seed: u64) -> Result<(), String> {
-    let mut connection = Connection::start(seed);
-    let mut plan = Plan::new(seed, usize::try_from(args.sessions).expect("at most 64"));
-    let (start, duration) = (Instant::now(), Duration::from_secs(args.seconds));
-    let mut warm: Option<Usage> = None;
-    let mut round = 0;
-    while round <= WARM_UP || start.elapsed() < duration {
-        for _ in 0..args.requests {
-            connection.send(&plan.next())?;
-        }
-        connection.finish()?;
-        for request in plan.clean_up() {
-            connection.send(&request)?;
-        }
-        connection.finish()?;
-        round += 1;
-        let now = usage(connection.pid()).ok();
-        let size = now.map_or_else(String::new, |now| {
-            format!("; {} KiB, {} threads, {} descriptors", now.rss_kib, now.threads, now.descriptors)
-        });
-        println!("round {round}, {:.0} s: {}{size}", start.elapsed().as_secs_f64(), connection.tally()?);
-        if round == WARM_UP {
-            warm = now;
-        } else if let (Some(warm), Some(now)) = (warm, now) {
-            flat(warm, now)?;
-        }
-    }
-    connection.end()
-}
-
+/// Compares a process with itself after the warm-up.
 fn flat(warm: Usage, now: Usage) -> Result<(), String> {
     let grown = now.rss_kib > warm.rss_kib + warm.rss_kib / 4 + SLACK_KIB;
     if grown || now.threads != warm.threads || now.descriptors != warm.descriptors {

@@ -12,7 +12,7 @@ use oam_tests::{DEADLINE, Monitor, ToolCall, oam_binary};
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
-use crate::{
+use super::{
     ledger::{Ledger, answer},
     plan::Planned,
 };

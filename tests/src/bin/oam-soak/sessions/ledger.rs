@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use oam_tests::{Id, Message};
 use serde_json::Value;
 
-use crate::plan::{Expected, Planned, Session};
+use super::plan::{Expected, Planned, Session};
 
 /// What was asked and is not answered, and what each life of a session adds up to.
 #[derive(Debug, Default)]

@@ -1,0 +1,72 @@
+//! `supervisor/status` and `supervisor/event`: what can be seen of the workers through the bridge
+//! (docs/OPERATIONS.md).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use oam_bridge::{Bridge, BridgeError, MethodRegistry, MethodSet, Payload, Reply};
+use oam_workers::{PoolEvent, WorkerPool};
+use serde_json::{Map, Value, json};
+
+/// The methods of a bridge whose system model is a pool of workers.
+pub(crate) struct SupervisorMethods {
+    pool: WorkerPool,
+    is_listening: AtomicBool,
+}
+
+impl SupervisorMethods {
+    pub(crate) fn new(pool: WorkerPool) -> Self {
+        Self { pool, is_listening: AtomicBool::new(false) }
+    }
+}
+
+impl MethodSet for SupervisorMethods {
+    fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
+        registry.register("supervisor/status", move |_| {
+            let pool = self.pool.clone();
+            Reply::later(async move {
+                let status = pool.status().await.ok_or_else(BridgeError::shut_down)?;
+                Ok(Payload::of(&status))
+            })
+        });
+    }
+
+    /// A client that asked for it hears of workers that die, steps that are played again and the breaker.
+    fn client_introduced(&self, bridge: &Bridge, client: &Map<String, Value>) {
+        let wants_events = client.get("workerEvents") == Some(&Value::Bool(true));
+        if wants_events && !self.is_listening.swap(true, Ordering::Relaxed) {
+            let bridge = bridge.clone();
+            self.pool.listen(move |event| bridge.notify("supervisor/event", &Payload::of(&described(event))));
+        }
+    }
+}
+
+fn described(event: &PoolEvent) -> Value {
+    let event = match event {
+        PoolEvent::WorkerDied { worker, exit, steps } => json!({
+            "type": "workerDied",
+            "worker": worker.to_string(),
+            "exit": exit.to_string(),
+            "signal": exit.cause.signal(),
+            "steps": steps,
+        }),
+        PoolEvent::WorkerHung { worker, cause } => {
+            json!({"type": "workerHung", "worker": worker.to_string(), "cause": cause.as_str()})
+        }
+        PoolEvent::WorkerViolated { worker, reason } => {
+            json!({"type": "workerViolated", "worker": worker.to_string(), "reason": reason})
+        }
+        PoolEvent::WorkerRecycled { worker } => {
+            json!({"type": "workerRecycled", "worker": worker.to_string()})
+        }
+        PoolEvent::StepReplayed { crashes } => json!({"type": "stepReplayed", "crashes": crashes}),
+        PoolEvent::StepQuarantined { crashes } => json!({"type": "stepQuarantined", "crashes": crashes}),
+        PoolEvent::BreakerOpened { retry_after } => {
+            json!({"type": "breakerOpened", "retryAfterSeconds": retry_after.as_secs_f64()})
+        }
+        PoolEvent::BreakerClosed => json!({"type": "breakerClosed"}),
+    };
+    json!({"event": event})
+}

@@ -1,0 +1,113 @@
+//! The bounds of a frame's content, checked before anything is built from it.
+//!
+//! One pass over the bytes, without recursion and in memory that their depth bounds. What passes is exactly one map,
+//! and the keys of its maps are text: integers as keys, which serde would take for the members they number, never
+//! get that far. Encoding checks the same, so what one side sends, the other reads.
+
+use rmp::Marker;
+
+/// How deep maps and arrays may nest, the message itself included.
+///
+/// The values of a conversation nest at most 100 levels, those of schemas about as deep; the message around them
+/// adds seven.
+pub const MAX_DEPTH: usize = 128;
+
+/// How many values a message may consist of, keys and containers included. Built up, a value takes a hundred times
+/// the memory of the byte that it may be in a frame.
+pub const MAX_VALUES: usize = 1 << 20;
+
+/// Checks that `bytes` are one message and nothing else. The error completes "the frame …".
+pub(crate) fn check(bytes: &[u8]) -> Result<(), &'static str> {
+    let mut rest = bytes;
+    let mut open: Vec<Container> = Vec::new();
+    for _ in 0..MAX_VALUES {
+        let marker = Marker::from_u8(take(&mut rest, 1)?[0]);
+        let entered = enter(marker, &mut rest)?;
+        match open.last_mut() {
+            Some(parent) => {
+                if parent.is_at_key() && !is_text(marker) {
+                    return Err("has a key that is not text");
+                }
+                parent.left -= 1;
+            }
+            None if entered.is_some_and(|container| container.is_map) => {}
+            None => return Err("is not a map"),
+        }
+        if let Some(container) = entered {
+            if open.len() == MAX_DEPTH {
+                return Err("nests too deep");
+            }
+            open.push(container);
+        }
+        while open.pop_if(|container| container.left == 0).is_some() {}
+        if open.is_empty() {
+            return if rest.is_empty() { Ok(()) } else { Err("goes on behind its message") };
+        }
+    }
+    Err("holds too many values")
+}
+
+/// A map or an array whose values are being read.
+#[derive(Clone, Copy)]
+struct Container {
+    is_map: bool,
+    /// Values to come; of a map, keys as well.
+    left: u64,
+}
+
+impl Container {
+    fn is_at_key(&self) -> bool {
+        self.is_map && self.left.is_multiple_of(2)
+    }
+}
+
+/// Steps over a value, or into it if it is a container.
+fn enter(marker: Marker, rest: &mut &[u8]) -> Result<Option<Container>, &'static str> {
+    let array = |len| Some(Container { is_map: false, left: len });
+    let map = |len: u64| Some(Container { is_map: true, left: 2 * len });
+    let scalar_len = match marker {
+        Marker::FixArray(len) => return Ok(array(len.into())),
+        Marker::Array16 => return Ok(array(length(rest, 2)?)),
+        Marker::Array32 => return Ok(array(length(rest, 4)?)),
+        Marker::FixMap(len) => return Ok(map(len.into())),
+        Marker::Map16 => return Ok(map(length(rest, 2)?)),
+        Marker::Map32 => return Ok(map(length(rest, 4)?)),
+        Marker::Null | Marker::False | Marker::True | Marker::FixPos(_) | Marker::FixNeg(_) => 0,
+        Marker::U8 | Marker::I8 => 1,
+        Marker::U16 | Marker::I16 | Marker::FixExt1 => 2,
+        Marker::FixExt2 => 3,
+        Marker::U32 | Marker::I32 | Marker::F32 => 4,
+        Marker::FixExt4 => 5,
+        Marker::U64 | Marker::I64 | Marker::F64 => 8,
+        Marker::FixExt8 => 9,
+        Marker::FixExt16 => 17,
+        Marker::FixStr(len) => len.into(),
+        Marker::Str8 | Marker::Bin8 => length(rest, 1)?,
+        Marker::Str16 | Marker::Bin16 => length(rest, 2)?,
+        Marker::Str32 | Marker::Bin32 => length(rest, 4)?,
+        Marker::Ext8 => length(rest, 1)? + 1,
+        Marker::Ext16 => length(rest, 2)? + 1,
+        Marker::Ext32 => length(rest, 4)? + 1,
+        Marker::Reserved => return Err("holds a byte that MessagePack does not use"),
+    };
+    take(rest, scalar_len)?;
+    Ok(None)
+}
+
+fn is_text(marker: Marker) -> bool {
+    matches!(marker, Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32)
+}
+
+/// A length of `size` bytes.
+fn length(rest: &mut &[u8], size: u64) -> Result<u64, &'static str> {
+    Ok(take(rest, size)?.iter().fold(0, |length, byte| length << 8 | u64::from(*byte)))
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: u64) -> Result<&'a [u8], &'static str> {
+    let (taken, left) = usize::try_from(len)
+        .ok()
+        .and_then(|len| rest.split_at_checked(len))
+        .ok_or("ends within its message")?;
+    *rest = left;
+    Ok(taken)
+}

@@ -1,0 +1,152 @@
+//! How soon a dead worker is replaced, and when the pool gives up for a while: delays that grow, and a breaker.
+//!
+//! Deaths count until a step finishes. Past a number of them within a minute the breaker opens: steps fail at once
+//! instead of waiting for workers that keep dying. From then on one worker at a time is started as a probe; the
+//! first step that finishes closes the breaker.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// Deaths within [`WINDOW`], without a finished step between them, that open the breaker.
+const DEATHS_TO_OPEN: usize = 6;
+const WINDOW: Duration = Duration::from_mins(1);
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LONGEST_DELAY: Duration = Duration::from_secs(10);
+
+/// Whether steps are let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Breaker {
+    /// Yes.
+    Closed,
+    /// No; a probe starts at the given time.
+    Open { probe_at: Instant },
+    /// One worker is tried out, with one step at a time.
+    HalfOpen,
+}
+
+/// The recent deaths of a pool.
+#[derive(Debug)]
+pub(crate) struct Health {
+    /// Deaths since the last finished step, within the window.
+    deaths: VecDeque<Instant>,
+    /// Deaths since the last finished step, however long ago.
+    consecutive: u32,
+    not_before: Option<Instant>,
+    breaker: Breaker,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self { deaths: VecDeque::new(), consecutive: 0, not_before: None, breaker: Breaker::Closed }
+    }
+}
+
+impl Health {
+    pub(crate) fn breaker(&self) -> Breaker {
+        self.breaker
+    }
+
+    /// When the next worker may be started; `None` at once.
+    pub(crate) fn not_before(&self) -> Option<Instant> {
+        self.not_before
+    }
+
+    /// A worker died, or did not get ready. Returns `true` when this opened the breaker.
+    pub(crate) fn died(&mut self, now: Instant) -> bool {
+        self.deaths.retain(|death| now.duration_since(*death) < WINDOW);
+        self.deaths.push_back(now);
+        let delay = delay(self.consecutive);
+        self.consecutive = self.consecutive.saturating_add(1);
+        self.not_before = (!delay.is_zero()).then(|| now + delay);
+        let was_closed = self.breaker == Breaker::Closed;
+        if !was_closed || self.deaths.len() >= DEATHS_TO_OPEN {
+            self.breaker = Breaker::Open { probe_at: now + delay };
+        }
+        was_closed && self.breaker != Breaker::Closed
+    }
+
+    /// The time for a probe has come.
+    pub(crate) fn start_probe(&mut self) {
+        self.breaker = Breaker::HalfOpen;
+    }
+
+    /// A step finished. Returns `true` when this closed the breaker.
+    pub(crate) fn finished_step(&mut self) -> bool {
+        self.deaths.clear();
+        self.consecutive = 0;
+        self.not_before = None;
+        std::mem::replace(&mut self.breaker, Breaker::Closed) != Breaker::Closed
+    }
+}
+
+/// The delay before the worker after `deaths` earlier deaths: 0, 0.1, 0.2, 0.4 … 10 s.
+fn delay(deaths: u32) -> Duration {
+    match deaths.checked_sub(1) {
+        None => Duration::ZERO,
+        Some(doublings) => {
+            FIRST_DELAY.saturating_mul(2_u32.saturating_pow(doublings.min(16))).min(LONGEST_DELAY)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_ten_seconds() {
+        let millis: Vec<_> = (0..10).map(|deaths| delay(deaths).as_millis()).collect();
+        assert_eq!(millis, [0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+    }
+
+    #[test]
+    fn six_deaths_in_a_minute_without_a_finished_step_open_the_breaker() {
+        let start = Instant::now();
+        let mut health = Health::default();
+        for _ in 0..5 {
+            assert!(!health.died(start));
+        }
+        assert!(health.died(start));
+        assert!(matches!(health.breaker(), Breaker::Open { .. }));
+        assert!(!health.died(start), "it opens once");
+    }
+
+    #[test]
+    fn deaths_far_apart_do_not_open_it() {
+        let mut now = Instant::now();
+        let mut health = Health::default();
+        for _ in 0..20 {
+            assert!(!health.died(now));
+            now += Duration::from_secs(13);
+        }
+    }
+
+    #[test]
+    fn a_finished_step_forgets_all_deaths_and_closes_the_breaker() {
+        let now = Instant::now();
+        let mut health = Health::default();
+        for _ in 0..6 {
+            health.died(now);
+        }
+        health.start_probe();
+        assert!(health.finished_step());
+        assert_eq!((health.breaker(), health.not_before()), (Breaker::Closed, None));
+        assert!(!health.finished_step());
+        assert!(!health.died(now));
+        assert_eq!(health.not_before(), None, "the first death costs no delay");
+    }
+
+    #[test]
+    fn a_probe_that_dies_opens_it_again() {
+        let now = Instant::now();
+        let mut health = Health::default();
+        for _ in 0..6 {
+            health.died(now);
+        }
+        health.start_probe();
+        health.died(now);
+        assert!(matches!(health.breaker(), Breaker::Open { probe_at } if probe_at > now));
+    }
+}

@@ -1,0 +1,171 @@
+//! The pool as a model: what an agent sees of it.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    time::Duration,
+};
+
+use oam_agent::{
+    Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, ErrorCode, Model, ModelError, StepOutcome,
+    StepRequest, StepSink, UnavailableReason,
+};
+use oam_ipc::StepId;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::{
+    config::PoolConfig,
+    pool::{Actor, Input, Known, Shared, StepEvent},
+    status::{PoolEvent, PoolStatus},
+};
+
+/// A count that takes longer is not worth waiting for; the caller estimates instead.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Worker processes as a model (docs/OPERATIONS.md). Cloning refers to the same pool.
+///
+/// A step survives the death of its worker: it is played again, not streamed, until it ends or has crashed too many
+/// workers by itself. Dropping the last clone, or [`stop`](Self::stop), ends all workers.
+#[derive(Clone)]
+pub struct WorkerPool {
+    pool: mpsc::UnboundedSender<Input>,
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerPool").finish_non_exhaustive()
+    }
+}
+
+impl WorkerPool {
+    /// Starts the workers, on the current tokio runtime. Does not wait for them; see
+    /// [`settled`](Self::settled).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn start(config: PoolConfig) -> Self {
+        let (pool, asked) = mpsc::unbounded_channel();
+        let known = Known {
+            availability: Availability {
+                unavailable: Some(UnavailableReason::ModelNotReady),
+                context_size: DEFAULT_CONTEXT_SIZE,
+                variant: None,
+                supported_languages: Vec::new(),
+            },
+            capabilities: Capabilities::default(),
+            context_limit: None,
+            is_broken: false,
+        };
+        let shared = Arc::new(Shared {
+            known: Mutex::new(known),
+            next_id: AtomicU64::new(1),
+            listeners: Mutex::default(),
+            has_settled: watch::Sender::new(false),
+        });
+        tokio::spawn(Actor::run(config, Arc::clone(&shared), asked));
+        Self { pool, shared }
+    }
+
+    /// Resolves when the first worker is ready, or has failed to get ready.
+    pub async fn settled(&self) {
+        // The sender lives as long as this handle.
+        let _ = self.shared.has_settled.subscribe().wait_for(|settled| *settled).await;
+    }
+
+    /// Calls `listener` for everything worth knowing that happens from now on. It must return at once.
+    pub fn listen(&self, listener: impl Fn(&PoolEvent) + Send + Sync + 'static) {
+        self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(listener));
+    }
+
+    /// A look at the pool; `None` when it has been stopped.
+    pub async fn status(&self) -> Option<PoolStatus> {
+        let (reply, status) = oneshot::channel();
+        self.pool.send(Input::Status { reply }).ok()?;
+        status.await.ok()
+    }
+
+    /// Ends all workers, politely first; resolves when the last one is reaped. Steps fail with `model_unavailable`.
+    pub async fn stop(&self) {
+        let (done, stopped) = oneshot::channel();
+        if self.pool.send(Input::Stop { done }).is_ok() {
+            let _ = stopped.await;
+        }
+    }
+
+    fn known<T>(&self, read: impl FnOnce(&Known) -> T) -> T {
+        read(&self.shared.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Model for WorkerPool {
+    fn step<'a>(
+        &'a self,
+        request: StepRequest,
+        sink: &'a mut dyn StepSink,
+    ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
+        Box::pin(async move {
+            let id = self.shared.new_id();
+            let (events, mut heard) = mpsc::unbounded_channel();
+            let gone = || ModelError::new(ErrorCode::ModelUnavailable, "The model has been shut down.");
+            self.pool.send(Input::Step { id, request, events }).map_err(|_| gone())?;
+            let abandonment = Abandonment { id, pool: &self.pool };
+            loop {
+                match heard.recv().await {
+                    Some(StepEvent::Delta(text)) => sink.text(&text),
+                    Some(StepEvent::Reset(text)) => sink.reset(&text),
+                    Some(StepEvent::Partial(value)) => sink.partial(value),
+                    Some(StepEvent::Ended(result)) => {
+                        std::mem::forget(abandonment);
+                        return result;
+                    }
+                    None => return Err(gone()),
+                }
+            }
+        })
+    }
+
+    fn availability(&self) -> Availability {
+        let (mut availability, is_broken) = self.known(|known| (known.availability.clone(), known.is_broken));
+        if is_broken {
+            // Not while a probe is tried out: somebody has to ask it for a step.
+            availability.unavailable.get_or_insert(UnavailableReason::ModelNotReady);
+        }
+        availability
+    }
+
+    fn context_size(&self) -> Option<u32> {
+        self.known(|known| known.context_limit)
+    }
+
+    fn count_tokens<'a>(&'a self, request: &'a StepRequest) -> BoxFuture<'a, Option<u32>> {
+        Box::pin(async move {
+            if !self.capabilities().token_count {
+                return None;
+            }
+            let (count, answer) = oneshot::channel();
+            let id = self.shared.new_id();
+            self.pool.send(Input::CountTokens { id, request: request.clone(), count }).ok()?;
+            tokio::time::timeout(COUNT_TIMEOUT, answer).await.ok()?.ok()
+        })
+    }
+
+    fn prewarm(&self, instructions: Option<&str>) {
+        let _ = self.pool.send(Input::Prewarm { instructions: instructions.map(str::to_owned) });
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.known(|known| known.capabilities)
+    }
+}
+
+/// Tells the pool that nobody waits for the step any more, unless it has ended.
+struct Abandonment<'a> {
+    id: StepId,
+    pool: &'a mpsc::UnboundedSender<Input>,
+}
+
+impl Drop for Abandonment<'_> {
+    fn drop(&mut self) {
+        let _ = self.pool.send(Input::Abandon { id: self.id });
+    }
+}

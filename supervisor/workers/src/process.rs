@@ -1,0 +1,170 @@
+//! A worker's process: how it is started, watched and ended. The only place that starts processes.
+//!
+//! The worker inherits one end of a socket pair as its descriptor 0 and nothing else: every other descriptor is
+//! close-on-exec, so a worker cannot keep its siblings' sockets open. It runs in its own process group, with a
+//! cleaned environment. No code runs between fork and exec, so starting one costs the same from a large host as
+//! from a small one. One task owns the child and awaits it; nobody else may signal it, so a signal can never hit
+//! another process that got the same number.
+
+use std::{
+    collections::VecDeque,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    net::unix::pipe::Receiver,
+    process::{Child, Command},
+    sync::mpsc,
+    task::JoinHandle,
+};
+
+use crate::{
+    config::WorkerCommand,
+    exit::{Exit, ExitCause},
+    worker_id::WorkerId,
+};
+
+/// Variables that a worker inherits. Everything else stays here.
+const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+/// Variables with this prefix are meant for workers.
+const WORKER_PREFIX: &str = "OAM_WORKER_";
+
+const KEPT_STDERR_LINES: usize = 20;
+const LONGEST_LOG_LINE: u64 = 4096;
+/// How long the last lines of a dead worker may take to arrive.
+const STDERR_GRACE: Duration = Duration::from_millis(50);
+
+/// Making a socket pair close-on-exec takes two steps on some systems; a process started in between would inherit it.
+static SPAWNING: Mutex<()> = Mutex::new(());
+
+/// A started process.
+pub(crate) struct Process {
+    /// The connection, for writing; it never blocks.
+    pub(crate) writing: UnixStream,
+    /// The same, for reading.
+    pub(crate) reading: Receiver,
+    pub(crate) pid: u32,
+    /// Signals for the process's group.
+    pub(crate) signals: mpsc::UnboundedSender<Signal>,
+    /// Resolves when the process has been reaped.
+    pub(crate) exit: JoinHandle<Exit>,
+}
+
+/// Starts a worker. Fails with the reason in words.
+pub(crate) fn spawn(id: WorkerId, command: &WorkerCommand) -> Result<Process, String> {
+    let (writing, mut child) = start(command)?;
+    let reading = writing.try_clone().and_then(|socket| Receiver::from_owned_fd_unchecked(socket.into()));
+    let reading = reading.map_err(|error| error.to_string())?;
+    let pid = child.id().ok_or("it ended at once")?;
+    let tail = Arc::new(Mutex::new(VecDeque::new()));
+    let mut logs = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        logs.push(tokio::spawn(log_lines(id, stderr, Some(Arc::clone(&tail)))));
+    }
+    if let Some(stdout) = child.stdout.take() {
+        logs.push(tokio::spawn(log_lines(id, stdout, None)));
+    }
+    let (signals, inbox) = mpsc::unbounded_channel();
+    let exit = tokio::spawn(reap(child, pid, inbox, tail, logs));
+    Ok(Process { writing, reading, pid, signals, exit })
+}
+
+fn start(command: &WorkerCommand) -> Result<(UnixStream, Child), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let _one_at_a_time = SPAWNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    ours.set_nonblocking(true).map_err(failed)?;
+    let inherited = std::env::vars_os().filter(|(name, _)| {
+        name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with(WORKER_PREFIX))
+    });
+    let child = Command::new(&command.program)
+        .args(&command.arguments)
+        .env_clear()
+        .envs(inherited)
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", command.program.display()))?;
+    Ok((ours, child))
+}
+
+/// Owns the child until it is gone.
+async fn reap(
+    mut child: Child,
+    pid: u32,
+    mut signals: mpsc::UnboundedReceiver<Signal>,
+    tail: Arc<Mutex<VecDeque<String>>>,
+    logs: Vec<JoinHandle<()>>,
+) -> Exit {
+    let started = Instant::now();
+    let status = loop {
+        tokio::select! {
+            status = child.wait() => break status,
+            Some(signal) = signals.recv() => signal_group(pid, signal),
+        }
+    };
+    for log in logs {
+        // Somebody else may hold the pipe open; the last words are worth no more than a short wait.
+        let _ = tokio::time::timeout(STDERR_GRACE, log).await;
+    }
+    Exit {
+        cause: status.map_or_else(|error| ExitCause::NotStarted(error.to_string()), ExitCause::of),
+        uptime: started.elapsed(),
+        was_ready: false,
+        why_killed: None,
+        stderr: tail.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect(),
+    }
+}
+
+fn signal_group(pid: u32, signal: Signal) {
+    let Ok(group) = i32::try_from(pid) else { return };
+    // It may have gone this very moment.
+    if let Err(error) = killpg(Pid::from_raw(group), signal) {
+        tracing::debug!(pid, %signal, %error, "a worker could not be signalled");
+    }
+}
+
+/// Puts what a worker prints into the log, line by line, and keeps the last lines.
+async fn log_lines(id: WorkerId, output: impl AsyncRead + Unpin, tail: Option<Arc<Mutex<VecDeque<String>>>>) {
+    use tokio::io::AsyncReadExt;
+    let mut lines = BufReader::new(output);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match (&mut lines).take(LONGEST_LOG_LINE).read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        tracing::debug!(worker = %id, "{text}");
+        if let Some(tail) = &tail {
+            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+            if tail.len() == KEPT_STDERR_LINES {
+                tail.pop_front();
+            }
+            tail.push_back(text.to_owned());
+        }
+        // A worker that floods its log must not keep the thread from everything else.
+        tokio::task::coop::consume_budget().await;
+    }
+}
+
+/// The resident memory of a process in bytes, where the system tells it cheaply.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = statm.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??;
+    Some(pages * u64::try_from(page).ok()?)
+}

@@ -1,0 +1,95 @@
+//! Workers that do not keep to the protocol, or talk where nobody should hear it.
+
+use oam_tests::script::text;
+use serde_json::json;
+
+use crate::pool::workers;
+
+#[test]
+fn a_worker_that_makes_no_sense_is_killed_and_its_step_played_again() {
+    for fault in ["garbage", "oversized"] {
+        let mut pool = workers().fault_once(fault, "word=boom").with_events().start();
+        pool.play("a", [text("The gate is shut.")]);
+        let (result, _) = pool.streamed("a", "boom");
+        assert_eq!(result["text"], "The gate is shut.", "{fault}");
+        assert!(pool.event("workerViolated")["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+        assert_eq!(pool.event_types(), ["workerViolated", "workerDied", "stepReplayed"], "{fault}");
+        assert_eq!(pool.counter("violations"), 1);
+    }
+}
+
+#[test]
+fn half_a_frame_is_a_death() {
+    let mut pool = workers().fault("half-frame:stream").start();
+    pool.play("a", [text("The gate is shut.")]);
+    assert_eq!(pool.streamed("a", "x").0["text"], "The gate is shut.");
+    let status = pool.status();
+    assert_eq!(status["counters"]["crashes"], json!({"SIGABRT": 1}));
+    assert_eq!(status["counters"]["violations"], 0);
+}
+
+#[test]
+fn what_is_said_twice_or_of_steps_that_do_not_exist_changes_nothing() {
+    for fault in ["double-finish", "stray-events"] {
+        let mut pool = workers().fault(fault).start();
+        pool.play("a", (0..5).map(|index| text(&format!("answer {index}"))));
+        for index in 0..5 {
+            let text = format!("answer {index}");
+            let result = if index % 2 == 0 { pool.turn("a", "x") } else { pool.streamed("a", "x").0 };
+            assert_eq!(result["text"], text, "{fault}");
+        }
+        let status = pool.status();
+        assert_eq!(status["counters"]["steps"], 5, "{fault}");
+        assert_eq!(status["counters"]["crashes"], json!({}), "{fault}");
+    }
+}
+
+#[test]
+fn a_worker_that_writes_byte_by_byte_is_understood() {
+    let mut pool = workers().fault("slow-drip").start();
+    pool.play("a", [json!({"text": "The gate is shut.", "chunks": 3})]);
+    assert_eq!(pool.streamed("a", "x").0["text"], "The gate is shut.");
+    assert_eq!(pool.crashes(), json!({}));
+}
+
+#[test]
+fn what_a_worker_prints_reaches_the_log_and_never_our_output() {
+    let mut pool = workers().fault("print-stdout").flags(&["--log-level", "debug"]).start();
+    // The client checks every line of the output.
+    pool.play("a", [text("one"), text("two")]);
+    pool.turn("a", "x");
+    pool.streamed("a", "y");
+    pool.ok("shutdown", json!({}));
+    assert!(pool.wait_exit().success());
+    assert!(pool.stderr().contains("not the protocol"), "{}", pool.stderr());
+}
+
+#[test]
+fn a_flood_on_standard_error_blocks_nobody_and_is_not_kept() {
+    for level in ["warning", "debug"] {
+        let mut pool = workers()
+            .fault("flood-stderr")
+            .fault_once("abort", "word=boom")
+            .flags(&["--log-level", level])
+            .start();
+        pool.play("a", [text("one"), text("two")]);
+        assert_eq!(pool.turn("a", "x")["text"], "one");
+        assert_eq!(pool.turn("a", "boom")["text"], "two");
+        let exits = pool.status()["lastExits"].clone();
+        let kept = exits[0]["stderr"].as_array().unwrap();
+        assert!((1..=50).contains(&kept.len()), "the last words are kept, the flood is not");
+        assert!(kept.last().unwrap().as_str().unwrap().contains("Abort"), "{kept:?}");
+    }
+}
+
+#[test]
+fn a_worker_nobody_reads_the_log_of_is_not_blocked() {
+    // Standard error of the program itself is a pipe that is full.
+    let setup = workers().fault("flood-stderr").flags(&["--log-level", "debug"]);
+    let mut pool = setup.start();
+    pool.play("a", (0..3).map(|index| text(&format!("{index}"))));
+    for index in 0..3 {
+        assert_eq!(pool.turn("a", "x")["text"], format!("{index}"));
+    }
+    assert_eq!(pool.crashes(), json!({}));
+}

@@ -1,0 +1,141 @@
+//! Workers that do not get ready: what is wrong with them is said.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use oam_tests::{DEADLINE, oam_binary};
+use serde_json::json;
+use wait_timeout::ChildExt;
+
+use crate::pool::{Setup, workers};
+
+/// The message of the error that a turn fails with.
+fn complaint(setup: Setup) -> String {
+    let mut pool = setup.start();
+    pool.open("a", json!({}));
+    let turn = pool.start_turn("a", "x");
+    let error = pool.wait_fails(&turn);
+    assert_eq!((error.code, error.name.as_str()), (-32001, "model_unavailable"));
+    assert!(error.data["retryAfterSeconds"].as_u64().unwrap() >= 1);
+    error.message
+}
+
+#[track_caller]
+fn assert_says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "'{part}' is missing: {message}");
+    }
+}
+
+#[test]
+fn a_worker_that_dies_before_it_is_ready_is_named_with_exit_and_last_words() {
+    let message = complaint(workers().fault("die-before-ready"));
+    assert_says(
+        &message,
+        &[
+            oam_binary().to_str().unwrap(),
+            "exited with code 1",
+            "before it was ready",
+            "cannot load the model: it does not exist",
+        ],
+    );
+}
+
+#[test]
+fn a_worker_of_another_protocol_version_is_told_apart() {
+    let message = complaint(workers().fault("bad-version"));
+    assert_says(&message, &[oam_binary().to_str().unwrap(), "version 99", "this is version 1"]);
+}
+
+#[test]
+fn a_program_that_may_not_be_executed_is_named() {
+    let setup = workers();
+    let path = setup.path("worker");
+    fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    let message = complaint(setup.program(&[&path]));
+    assert_says(&message, &[&path, "could not be started", "Permission denied"]);
+}
+
+#[test]
+fn a_program_that_is_no_program_is_named() {
+    let setup = workers();
+    let path = setup.path("worker");
+    fs::write(&path, [0x7f, 0x45, 0x4c, 0x46, 0, 0, 0]).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    let message = complaint(setup.program(&[&path]));
+    assert_says(&message, &[&path]);
+}
+
+#[test]
+fn a_program_that_path_does_not_have_is_named() {
+    let message = complaint(workers().program(&["oam-worker-of-nobody"]));
+    assert_says(&message, &["oam-worker-of-nobody", "could not be started", "No such file"]);
+}
+
+#[test]
+fn a_program_that_is_no_worker_is_told_apart() {
+    // It exits at once and well, without a word.
+    let message = complaint(workers().program(&["true"]));
+    assert_says(&message, &["true", "exited with code 0", "before it was ready"]);
+    // It says something, but nothing that a worker says.
+    let message = complaint(workers().program(&["sh", "-c", "echo Hello, who is there? >&0; sleep 60"]));
+    assert_says(&message, &["sh", "frame"]);
+}
+
+#[test]
+fn a_path_that_does_not_exist_ends_the_program_at_once() {
+    for variable in [false, true] {
+        let mut command = std::process::Command::new(oam_binary());
+        command.arg("stdio").stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        if variable {
+            command.env("OAM_WORKER", "/nowhere/worker --fast");
+        } else {
+            command.args(["--worker", "/nowhere/worker --fast"]);
+        }
+        let mut child = command.spawn().unwrap();
+        let status = child.wait_timeout(DEADLINE).unwrap().expect("it ends");
+        let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+        assert_eq!(status.code(), Some(2));
+        let source = if variable { "OAM_WORKER" } else { "--worker" };
+        assert_says(&message, &[source, "/nowhere/worker"]);
+    }
+}
+
+#[test]
+fn a_failed_start_is_tried_again() {
+    for fault in ["die-before-ready", "bad-version"] {
+        let mut pool = workers().fault_once(fault, "").flags(&["--no-spare"]).start();
+        pool.open("a", json!({}));
+        assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello", "{fault}");
+        assert_eq!(pool.counter("started"), 2, "{fault}");
+    }
+}
+
+#[test]
+fn a_worker_that_never_gets_ready_is_replaced() {
+    let mut pool = workers().fault_once("no-ready", "").flags(&["--no-spare"]).with_events().start();
+    pool.open("a", json!({}));
+    assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
+    assert_eq!(pool.event("workerHung")["cause"], "not ready in time");
+}
+
+#[test]
+fn a_slow_start_delays_only_turns() {
+    let mut pool = workers().worker_args(&["--ready-delay", "4000"]).start();
+    assert_eq!(pool.ok("model/availability", json!({}))["reason"], "model_not_ready");
+    pool.open("a", json!({}));
+    assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
+    assert_eq!(pool.ok("model/availability", json!({}))["available"], true);
+}
+
+#[test]
+fn the_variable_names_the_worker_too() {
+    let setup = workers();
+    let words = [oam_binary().to_str().unwrap(), "worker", "scripted"];
+    let mut oam = oam_tests::Oam::builder().env("OAM_WORKER", shell_words::join(words)).start();
+    oam.ok("session/create", json!({"session": "a"}));
+    assert_eq!(oam.turn("a", "Hello")["text"], "You say: Hello");
+    drop(setup);
+}

@@ -1,0 +1,115 @@
+//! What can be said on the command line.
+
+use std::{fmt::Write, path::PathBuf, time::Duration};
+
+use clap::{Parser, ValueEnum, builder::RangedU64ValueParser};
+
+use crate::fault::{FaultKind, FaultSpec};
+
+/// A worker without a model: it plays a script, or talks on for ever, and goes wrong when asked to.
+///
+/// It is started by a supervisor, which hands over a connected Unix socket as descriptor 0 (docs/IPC.md).
+#[derive(Debug, Parser)]
+#[command(name = "oam-worker-scripted", version, after_long_help = help())]
+pub(crate) struct Arguments {
+    /// Play this script: a JSON array of steps, or an object with "steps" and "fallback" (docs/PROTOCOL.md). Without
+    /// one, answer every prompt with words made from it.
+    ///
+    /// A line of the instructions that begins with "oam-script:" holds the script of that session and wins.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+
+    /// What tells the script's next step.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = ScriptPosition::Transcript)]
+    pub(crate) script_position: ScriptPosition,
+
+    /// How many steps to work on at once.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = RangedU64ValueParser::<u32>::new().range(1..=256))]
+    pub(crate) parallel: u32,
+
+    /// Wait so long before `ready`.
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    pub(crate) ready_delay: Duration,
+
+    /// Wait so long at the start of each step.
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    pub(crate) step_delay: Duration,
+
+    /// Wait so long before each piece of a streamed answer.
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    pub(crate) piece_delay: Duration,
+
+    /// Go wrong: KIND, or KIND:WHEN with conditions that must all hold, joined by "+". May be given again. The
+    /// variable `OAM_WORKER_FAULTS` adds more, separated by commas.
+    #[arg(long = "fault", value_name = "KIND[:WHEN]")]
+    pub(crate) faults: Vec<FaultSpec>,
+
+    /// Draw the faults' probabilities from this and the process id.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Connect to the Unix socket at this path instead of using descriptor 0.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) connect: Option<PathBuf>,
+}
+
+/// What tells a script's next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptPosition {
+    /// The answers and rounds of tool calls in the transcript: a step played again, by any process, says the same.
+    /// A step that fails is not counted, nor is a summary; and what a conversation was restored with is.
+    Transcript,
+    /// The steps that this process has played of the session (of the same cache key). A step played again by another
+    /// process starts over.
+    Process,
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    text.parse().map(Duration::from_millis).map_err(|_| "not a number of milliseconds".to_owned())
+}
+
+fn help() -> String {
+    let mut help = "Faults:\n".to_owned();
+    for kind in FaultKind::value_variants() {
+        if let Some(value) = kind.to_possible_value() {
+            let what = value.get_help().map(ToString::to_string).unwrap_or_default();
+            // Writing to a text does not fail.
+            let _ = writeln!(help, "  {:<22}{what}", value.get_name());
+        }
+    }
+    help + WHEN_AND_EXAMPLES
+}
+
+const WHEN_AND_EXAMPLES: &str = "
+When:
+  step=N                in the N-th step of this process, from 1
+  p=0.01                with this probability, in each step (or at each start)
+  word=boom             when the last prompt holds this word
+  stream                when the step is streamed
+  once=PATH             at most once in all processes: the file at PATH, made then, tells that it has been
+  at=start|middle|end   before anything is said; after the first piece of a streamed answer, otherwise before the end
+                        (as most faults do); after all pieces
+
+Examples:
+  Die of SIGKILL in every hundredth step or so, the same ones for the same process id:
+    oam-worker-scripted --fault kill:p=0.01 --seed 7
+
+  Die of SIGSEGV after two pieces of every third-step answer that is streamed:
+    oam-worker-scripted --fault segv:step=3+stream
+
+  Hang at the first prompt with the word \"boom\", and behave when the step is played again:
+    oam-worker-scripted --fault hang:word=boom+once=/tmp/hung
+
+Exit codes: 0 at the end of the connection, 1 for a frame that cannot be read, 2 for a start that failed.";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,70 @@
+//! The thread that inference cannot block.
+
+use std::{
+    io::{ErrorKind, Read},
+    os::unix::net::UnixStream,
+    process,
+    sync::{Arc, atomic::Ordering},
+};
+
+use oam_ipc::{FrameReader, FromWorker, LogLevel, ToWorker};
+
+use crate::{
+    complain,
+    jobs::Jobs,
+    output::Pace,
+    request,
+    worker::{Shared, availability},
+};
+
+const CHUNK: usize = 64 << 10;
+
+/// Reads the connection for as long as the process lives, which is no longer than the connection.
+pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Jobs) -> ! {
+    let mut frames = FrameReader::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        match stream.read(&mut chunk) {
+            Ok(len) if len > 0 => frames.feed(&chunk[..len]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // The supervisor is gone, in whatever way.
+            _ => process::exit(0),
+        }
+        loop {
+            match frames.next_message() {
+                Ok(Some(message)) => obey(message, shared, jobs),
+                Ok(None) => break,
+                Err(error) => {
+                    complain(&error.to_string());
+                    process::exit(1);
+                }
+            }
+        }
+    }
+}
+
+fn obey(message: ToWorker, shared: &Shared, jobs: &Jobs) {
+    let answer = match message {
+        ToWorker::Generate(request) => {
+            jobs.add(shared.steps.begin(request));
+            return;
+        }
+        ToWorker::Cancel { id } => return shared.steps.cancel(id),
+        ToWorker::Shutdown { .. } => return shared.steps.close(),
+        ToWorker::Ping { .. } if shared.is_mute.load(Ordering::Relaxed) => return,
+        ToWorker::Ping { n } => FromWorker::Pong { n },
+        ToWorker::CountTokens(request) => {
+            FromWorker::Tokens { id: request.id, count: request::tokens(&request) }
+        }
+        ToWorker::Availability { id } => {
+            FromWorker::Availability { id: Some(id), availability: availability() }
+        }
+        ToWorker::Prewarm { .. } => return,
+        ToWorker::Unknown => FromWorker::Log {
+            level: LogLevel::Warning,
+            message: "ignored a message of an unknown type".into(),
+        },
+    };
+    // None of these is too large to send.
+    let _ = shared.output.send(&answer, Pace::AtOnce);
+}
