@@ -65,7 +65,7 @@ pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 /// `value` as compact JSON text.
 ///
 /// # Panics
-/// As [`write`] does.
+/// As [`write()`] does.
 pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
     let mut out = Vec::new();
     write(&mut out, value);
@@ -75,7 +75,7 @@ pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
 /// `value` as an error message shows it: its compact JSON text, cut to 80 characters.
 ///
 /// # Panics
-/// As [`write`] does.
+/// As [`write()`] does.
 pub fn abridged<T: Serialize + ?Sized>(value: &T) -> String {
     const LONGEST: usize = 80;
     const ELLIPSIS: &str = "...";

@@ -1,7 +1,7 @@
 //! Transports: how lines reach a bridge, and how its messages leave.
 //!
 //! A transport knows bytes, lines, and the ends that a connection can come to. What the lines mean is the
-//! business of the [`Connection`] behind it. [`serve`] joins the two over any pair of streams; [`stdio`] does
+//! business of the [`Connection`] behind it. [`serve()`] joins the two over any pair of streams; [`stdio`] does
 //! so for the descriptors of the process.
 
 mod lines;

@@ -3,7 +3,7 @@
 //!
 //! An envelope with a version holds a flat list of entries. The first one may carry the instructions and the tools;
 //! it becomes the [`SavedSetup`], everything else the [`Transcript`]. [`read`] takes what games saved, also from
-//! other tools that write the form, and refuses what no model could go on from. [`write`] streams the form, so a
+//! other tools that write the form, and refuses what no model could go on from. [`mod@write`] streams the form, so a
 //! long conversation is never built a second time in memory.
 
 mod read;
