@@ -2,11 +2,12 @@
 
 use std::{
     io::{ErrorKind, Read},
-    os::unix::net::UnixStream,
+    os::{fd::AsFd, unix::net::UnixStream},
     process,
     sync::{Arc, atomic::Ordering},
 };
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use oam_ipc::{FrameReader, FromWorker, LogLevel, ToWorker};
 
 use crate::{
@@ -24,6 +25,8 @@ pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Jobs) -
     let mut frames = FrameReader::new();
     let mut chunk = vec![0; CHUNK];
     loop {
+        // Who sleeps in a read is also woken each time the other side reads; who polls is not.
+        let _ = poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE);
         match stream.read(&mut chunk) {
             Ok(len) if len > 0 => frames.feed(&chunk[..len]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -1,4 +1,4 @@
-//! The connection to a worker: frames in both directions, each direction a task.
+//! The connection to a worker: frames in both directions.
 //!
 //! Tokio's pipe types do the waiting, because they wait for one direction only, and reading and writing a connected
 //! stream socket is no different.
@@ -7,6 +7,10 @@ use std::{
     io::{self, ErrorKind, Write},
     net::Shutdown,
     os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use oam_ipc::{FrameReader, FromWorker};
@@ -19,7 +23,6 @@ use tokio::{
 use crate::{pool::Input, worker_id::WorkerId};
 
 const READ_BUFFER_BYTES: usize = 64 << 10;
-const FRAMES_AT_ONCE: usize = 64;
 
 /// Reads what the worker says until it stops speaking, or stops making sense.
 pub(crate) async fn read(worker: WorkerId, mut socket: Receiver, pool: mpsc::Sender<Input>) {
@@ -48,16 +51,55 @@ pub(crate) async fn read(worker: WorkerId, mut socket: Receiver, pool: mpsc::Sen
     let _ = pool.send(Input::Closed { worker }).await;
 }
 
-/// Writes frames until there will be no more, then closes the worker's input.
-pub(crate) async fn write(socket: UnixStream, mut frames: mpsc::UnboundedReceiver<Vec<u8>>) {
-    let mut batch = Vec::with_capacity(FRAMES_AT_ONCE);
-    while frames.recv_many(&mut batch, FRAMES_AT_ONCE).await > 0 {
-        let bytes = if batch.len() == 1 { batch.swap_remove(0) } else { batch.concat() };
-        batch.clear();
-        // A worker that is gone is noticed by whoever reads.
+/// The writing half. Dropped, it closes the worker's input, once everything is written.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    socket: Arc<UnixStream>,
+    /// What there was no room for yet.
+    queue: mpsc::UnboundedSender<Vec<u8>>,
+    queued: Arc<AtomicUsize>,
+}
+
+impl Outgoing {
+    /// For a socket that never blocks. On the current runtime.
+    pub(crate) fn new(socket: UnixStream) -> Self {
+        let socket = Arc::new(socket);
+        let queued = Arc::new(AtomicUsize::new(0));
+        let (queue, frames) = mpsc::unbounded_channel();
+        tokio::spawn(write_queued(Arc::clone(&socket), frames, Arc::clone(&queued)));
+        Self { socket, queue, queued }
+    }
+
+    /// Writes a frame, at once if there is room. A worker that is gone is noticed by whoever reads.
+    pub(crate) fn send(&self, frame: Vec<u8>) {
+        if self.queued.load(Ordering::Acquire) > 0 {
+            self.enqueue(frame);
+            return;
+        }
+        match (&*self.socket).write(&frame) {
+            Ok(written) if written == frame.len() => {}
+            Ok(written) => self.enqueue(frame[written..].to_vec()),
+            // Whatever else is wrong is wrong then, too.
+            Err(_) => self.enqueue(frame),
+        }
+    }
+
+    fn enqueue(&self, bytes: Vec<u8>) {
+        self.queued.fetch_add(1, Ordering::Release);
+        let _ = self.queue.send(bytes);
+    }
+}
+
+async fn write_queued(
+    socket: Arc<UnixStream>,
+    mut queue: mpsc::UnboundedReceiver<Vec<u8>>,
+    queued: Arc<AtomicUsize>,
+) {
+    while let Some(bytes) = queue.recv().await {
         if write_all(&socket, &bytes).await.is_err() {
             return;
         }
+        queued.fetch_sub(1, Ordering::Release);
     }
     // The reading half is open still.
     let _ = socket.shutdown(Shutdown::Write);

@@ -113,10 +113,10 @@ impl Model for WorkerPool {
                 match heard.recv().await {
                     Some(StepEvent::Delta(text)) => sink.text(&text),
                     Some(StepEvent::Reset(text)) => sink.reset(&text),
-                    Some(StepEvent::Partial(value)) => sink.partial(value),
+                    Some(StepEvent::Partial(value)) => sink.partial(*value),
                     Some(StepEvent::Ended(result)) => {
                         std::mem::forget(abandonment);
-                        return result;
+                        return *result;
                     }
                     None => return Err(gone()),
                 }

@@ -24,7 +24,8 @@ use crate::{
     convert,
     core::{Action, Core, Event, health::Breaker},
     exit::{Exit, ExitCause},
-    link, process,
+    link::{self, Outgoing},
+    process,
     status::{ExitStatusReport, PoolEvent, PoolStatus, WorkerStatus},
     worker_id::WorkerId,
 };
@@ -48,13 +49,13 @@ pub(crate) enum Input {
     Exited { worker: WorkerId, exit: Exit },
 }
 
-/// What a step hears of its worker.
+/// What a step hears of its worker. Small: each step has a queue of them.
 #[derive(Debug)]
 pub(crate) enum StepEvent {
     Delta(String),
     Reset(String),
-    Partial(Value),
-    Ended(Result<StepOutcome, ModelError>),
+    Partial(Box<Value>),
+    Ended(Box<Result<StepOutcome, ModelError>>),
 }
 
 /// What is known of the model without asking anybody.
@@ -87,7 +88,8 @@ impl Shared {
 }
 
 struct Running {
-    frames: mpsc::UnboundedSender<Vec<u8>>,
+    /// Gone once there is nothing more to say.
+    outgoing: Option<Outgoing>,
     signals: mpsc::UnboundedSender<Signal>,
     pid: u32,
     is_ready: bool,
@@ -236,15 +238,17 @@ impl Actor {
             }
             FromWorker::Delta { id, text } => self.pass_on(worker, id, StepEvent::Delta(text)),
             FromWorker::Reset { id, text } => self.pass_on(worker, id, StepEvent::Reset(text)),
-            FromWorker::Partial { id, value } => self.pass_on(worker, id, StepEvent::Partial(value)),
+            FromWorker::Partial { id, value } => {
+                self.pass_on(worker, id, StepEvent::Partial(Box::new(value)))
+            }
             FromWorker::Finished { id, outcome, usage } => {
-                let ended = StepEvent::Ended(Ok(convert::outcome(outcome, usage)));
+                let ended = StepEvent::Ended(Box::new(Ok(convert::outcome(outcome, usage))));
                 self.end(worker, id, ended);
             }
             FromWorker::Failed { id, code, message, data } => {
                 if self.counts.remove(&id).is_none() {
                     let error = convert::model_error(&code, message, data);
-                    self.end(worker, id, StepEvent::Ended(Err(error)));
+                    self.end(worker, id, StepEvent::Ended(Box::new(Err(error))));
                 }
             }
             FromWorker::Tokens { id, count } => {
@@ -308,15 +312,15 @@ impl Actor {
                 let grace_ms = u64::try_from(self.config.stop_grace.as_millis()).unwrap_or(u64::MAX);
                 self.send(worker, &ToWorker::Shutdown { grace_ms });
                 if let Some(running) = self.running.get_mut(&worker) {
-                    // Nothing more is written, which closes our half of the socket.
-                    running.frames = mpsc::unbounded_channel().0;
+                    // This closes our half of the socket.
+                    running.outgoing = None;
                 }
             }
             Action::Terminate { worker } => self.signal(worker, Signal::SIGTERM),
             Action::Kill { worker } => self.signal(worker, Signal::SIGKILL),
             Action::Fail { step, error } => {
                 if let Some(step) = self.steps.remove(&step) {
-                    let _ = step.events.send(StepEvent::Ended(Err(error)));
+                    let _ = step.events.send(StepEvent::Ended(Box::new(Err(error))));
                 }
             }
             Action::Report(event) => self.report(&event),
@@ -327,10 +331,13 @@ impl Actor {
         let pool = self.from_workers.clone();
         match process::spawn(worker, &self.config.command) {
             Ok(process) => {
-                let (frames, outgoing) = mpsc::unbounded_channel();
                 let reader = tokio::spawn(link::read(worker, process.reading, pool.clone()));
-                tokio::spawn(link::write(process.writing, outgoing));
-                let running = Running { frames, signals: process.signals, pid: process.pid, is_ready: false };
+                let running = Running {
+                    outgoing: Some(Outgoing::new(process.writing)),
+                    signals: process.signals,
+                    pid: process.pid,
+                    is_ready: false,
+                };
                 self.running.insert(worker, running);
                 tokio::spawn(async move {
                     let exit = process.exit.await.unwrap_or_else(|error| not_started(error.to_string()));
@@ -347,11 +354,12 @@ impl Actor {
     }
 
     fn send(&self, worker: WorkerId, message: &ToWorker) {
-        let Some(running) = self.running.get(&worker) else { return };
+        let Some(outgoing) = self.running.get(&worker).and_then(|running| running.outgoing.as_ref()) else {
+            return;
+        };
         let mut frame = Vec::new();
         match encode(message, &mut frame) {
-            // A worker that is gone is noticed by whoever reads.
-            Ok(()) => drop(running.frames.send(frame)),
+            Ok(()) => outgoing.send(frame),
             Err(error) => tracing::error!(%worker, %error, "a message for a worker could not be written"),
         }
     }

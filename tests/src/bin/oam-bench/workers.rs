@@ -14,8 +14,8 @@ use std::{
 };
 
 use oam_ipc::{
-    Entry, FromWorker, Generate, GenerationOptions, Outcome, Segment, StepId, ToWorker, TokenUsage, ToolMode,
-    encode,
+    Entry, FromWorker, Generate, GenerationOptions, Message, Outcome, Segment, StepId, ToWorker, TokenUsage,
+    ToolMode, encode,
 };
 use oam_tests::oam_binary;
 use serde_json::{Value, json};
@@ -36,6 +36,7 @@ const ALLOWED_MS: f64 = 10.0;
 
 /// Measures all that is about workers.
 pub(crate) fn workers(plan: &Plan) -> Vec<Figure> {
+    let script = ScriptFile::new();
     let mut figures = Vec::new();
     for (one_processor, stream, p50, p99) in [
         (true, false, "worker hop of a text turn p50, one processor", "… p99"),
@@ -43,29 +44,42 @@ pub(crate) fn workers(plan: &Plan) -> Vec<Figure> {
         (true, true, "worker hop of a streamed turn p50, one processor", "… p99"),
         (false, true, "worker hop of a streamed turn p50, any processor", "… p99"),
     ] {
-        figures.extend(hop(plan, one_processor, stream, p50, p99));
+        figures.extend(hop(plan, &script, one_processor, stream, p50, p99));
     }
-    figures.extend(deaths(plan));
+    figures.extend(deaths(plan, &script));
     figures
 }
 
 /// What a turn takes longer through a worker.
-fn hop(plan: &Plan, one_processor: bool, stream: bool, p50: &'static str, p99: &'static str) -> Vec<Figure> {
+fn hop(
+    plan: &Plan,
+    script: &ScriptFile,
+    one_processor: bool,
+    stream: bool,
+    p50: &'static str,
+    p99: &'static str,
+) -> Vec<Figure> {
     let pinned = if one_processor { Pinned::to_one() } else { None };
     if one_processor && pinned.is_none() {
         return Vec::new();
     }
     let count = plan.worker_turns;
-    let (request, answers) = frame_sizes(stream);
-    let [hop50, hop99, echo50, echo99] = best(plan.repetitions, f64::min, || {
-        let through = turns(&json!("system"), count, stream);
-        let inside = turns(&json!({"type": "scripted", "fallback": answer()}), count, stream);
-        let floor = Frames::start(request, &answers).ping_pong(count);
-        let [through, inside, floor] = [through, inside, floor].map(percentiles);
-        [through[0] - inside[0], through[1] - inside[1], floor[0], floor[1]]
+    let (request, answers) = frames(stream);
+    let [hop50, hop99, worker50, worker99, echo50, echo99] = best(plan.repetitions, f64::min, || {
+        let through = turns(script, &json!("system"), count, stream);
+        let inside = turns(script, &json!({"type": "scripted", "fallback": answer()}), count, stream);
+        let alone = Frames::worker(script, &request, &answers).ping_pong(count);
+        let floor = Frames::echo(&request, &answers).ping_pong(count);
+        let [through, inside, alone, floor] = [through, inside, alone, floor].map(percentiles);
+        [through[0] - inside[0], through[1] - inside[1], alone[0], alone[1], floor[0], floor[1]]
     });
     let p50 = Figure::new(p50, "us", hop50).beside(echo50).goal(Goal::RatioAtMost(4.0));
-    vec![p50, Figure::new(p99, "us", hop99).beside(echo99)]
+    vec![
+        p50,
+        Figure::new(p99, "us", hop99).beside(echo99),
+        Figure::new("… of it the scripted worker p50", "us", worker50).beside(echo50),
+        Figure::new("… p99", "us", worker99).beside(echo99),
+    ]
 }
 
 /// The 50th and 99th in microseconds.
@@ -78,16 +92,43 @@ fn answer() -> Value {
     json!({"text": ANSWER, "chunks": CHUNKS})
 }
 
-fn instructions() -> String {
-    format!("oam-script: {}", json!({"steps": [], "fallback": answer()}))
+/// The script that all workers play, in a folder that must be kept.
+struct ScriptFile(tempfile::TempDir);
+
+impl ScriptFile {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder for a script");
+        let script = json!({"steps": [], "fallback": answer()});
+        fs::write(folder.path().join("script.json"), script.to_string()).expect("a script can be written");
+        Self(folder)
+    }
+
+    /// A worker that plays it, and its arguments.
+    fn worker(&self) -> Vec<String> {
+        let script = self.0.path().join("script.json").display().to_string();
+        vec![
+            oam_binary().display().to_string(),
+            "worker".into(),
+            "scripted".into(),
+            "--script".into(),
+            script,
+        ]
+    }
+
+    fn command(&self) -> Command {
+        let worker = self.worker();
+        let mut command = Command::new(&worker[0]);
+        command.args(&worker[1..]);
+        command
+    }
 }
 
 /// First turns of sessions, one after the other: all of the same size.
-fn turns(model: &Value, count: usize, stream: bool) -> Vec<Duration> {
+fn turns(script: &ScriptFile, model: &Value, count: usize, stream: bool) -> Vec<Duration> {
     let sessions = count + count / 10;
-    let mut oam = served(&["--max-sessions", &sessions.to_string()], &[]);
+    let mut oam = served(script, &["--max-sessions", &sessions.to_string()], &[]);
     for session in 0..sessions {
-        let params = json!({"session": session.to_string(), "model": model, "instructions": instructions()});
+        let params = json!({"session": session.to_string(), "model": model});
         oam.exchange(&line(0, "session/create", &params));
     }
     let mut times: Vec<_> = (0..sessions)
@@ -109,8 +150,8 @@ fn turn(oam: &mut Pipe, params: &Value) -> Duration {
 }
 
 /// An `oam` with scripted workers.
-fn served(arguments: &[&str], faults: &[String]) -> Pipe {
-    let mut worker = vec![oam_binary().display().to_string(), "worker".into(), "scripted".into()];
+fn served(script: &ScriptFile, arguments: &[&str], faults: &[String]) -> Pipe {
+    let mut worker = script.worker();
     worker.extend_from_slice(faults);
     let mut command = Command::new(oam_binary());
     command.args(["stdio", "--log-level", "error", "--worker", &shell_words::join(worker)]).args(arguments);
@@ -118,16 +159,16 @@ fn served(arguments: &[&str], faults: &[String]) -> Pipe {
 }
 
 /// How long a turn takes whose worker is killed as soon as it has the step, and what it takes to start a worker.
-fn deaths(plan: &Plan) -> Vec<Figure> {
+fn deaths(plan: &Plan, script: &ScriptFile) -> Vec<Figure> {
     let folder = tempfile::tempdir().expect("a folder for a mark");
     let mark = folder.path().join("died");
     let fault = ["--fault".to_owned(), format!("kill:word={DEATH}+at=start+once={}", mark.display())];
     let mut medians = ["--spare", "--no-spare"].map(|spare| {
-        let mut oam = served(&[spare], &fault);
+        let mut oam = served(script, &[spare], &fault);
         let times = (0..plan.deaths).map(|session| death(&mut oam, session, &mark, spare == "--spare"));
         median_ms(times.collect())
     });
-    let ready = median_ms((0..plan.deaths).map(|_| spawn_to_ready()).collect());
+    let ready = median_ms((0..plan.deaths).map(|_| spawn_to_ready(script)).collect());
     let [with, without] = &mut medians;
     let limit = (ready + ALLOWED_MS).ceil();
     vec![
@@ -143,7 +184,7 @@ fn deaths(plan: &Plan) -> Vec<Figure> {
 fn death(oam: &mut Pipe, session: usize, mark: &Path, has_spare: bool) -> Duration {
     wait_until_ready(oam, 1 + usize::from(has_spare));
     let (session, prompt) = (session.to_string(), format!("Now {DEATH}!"));
-    let params = json!({"session": session, "instructions": instructions()});
+    let params = json!({"session": session});
     oam.exchange(&line(0, "session/create", &params));
     let _ = fs::remove_file(mark);
     let time = turn(oam, &json!({"session": session, "prompt": prompt}));
@@ -162,12 +203,9 @@ fn wait_until_ready(oam: &mut Pipe, workers: usize) {
     }
 }
 
-fn spawn_to_ready() -> Duration {
+fn spawn_to_ready(script: &ScriptFile) -> Duration {
     let start = Instant::now();
-    let mut command = Command::new(oam_binary());
-    command.args(["worker", "scripted"]);
-    let mut worker = Frames::of(command);
-    worker.read(1);
+    Frames::of(script.command()).read(1);
     start.elapsed()
 }
 
@@ -176,12 +214,12 @@ fn median_ms(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// The bytes of the request and of each answer of a turn as `turns` plays it.
-fn frame_sizes(stream: bool) -> (usize, Vec<usize>) {
+/// The request, and the bytes of each answer, of a turn as `turns` plays it.
+fn frames(stream: bool) -> (Vec<u8>, Vec<usize>) {
     let id = StepId(1000);
     let generate = Generate {
         id,
-        instructions: Some(instructions()),
+        instructions: None,
         transcript: vec![Entry::Prompt { segments: vec![Segment::Text { text: PROMPT.to_owned() }] }],
         tools: Vec::new(),
         tool_mode: ToolMode::Disallowed,
@@ -198,14 +236,14 @@ fn frame_sizes(stream: bool) -> (usize, Vec<usize>) {
     let piece = ANSWER.len().div_ceil(CHUNKS);
     let pieces = if stream { ANSWER.as_bytes().chunks(piece).map(<[u8]>::len).collect() } else { Vec::new() };
     let deltas = pieces.into_iter().map(|length: usize| FromWorker::Delta { id, text: "x".repeat(length) });
-    let answers = deltas.chain([finished]).map(|message| size(|frame| encode(&message, frame).is_ok()));
-    (size(|frame| encode(&ToWorker::Generate(Box::new(generate)), frame).is_ok()), answers.collect())
+    let answers = deltas.chain([finished]).map(|message| frame(&message).len());
+    (frame(&ToWorker::Generate(Box::new(generate))), answers.collect())
 }
 
-fn size(encode: impl FnOnce(&mut Vec<u8>) -> bool) -> usize {
+fn frame<M: Message>(message: &M) -> Vec<u8> {
     let mut frame = Vec::new();
-    assert!(encode(&mut frame), "these are small");
-    frame.len()
+    encode(message, &mut frame).expect("it is small");
+    frame
 }
 
 /// A process at the other end of a socket pair. Dropping it kills and reaps it.
@@ -218,9 +256,19 @@ struct Frames {
 }
 
 impl Frames {
-    fn start(request: usize, answers: &[usize]) -> Self {
-        let mut frames = Self::of(frames_command(request, answers));
-        frames.request = vec![0; request];
+    /// Answers each request with so many bytes, whatever it says.
+    fn echo(request: &[u8], answers: &[usize]) -> Self {
+        let mut frames = Self::of(frames_command(request.len(), answers));
+        frames.request = request.to_vec();
+        frames.answer = answers.iter().sum();
+        frames
+    }
+
+    /// A scripted worker that is ready. Its answers to the request are so many bytes.
+    fn worker(script: &ScriptFile, request: &[u8], answers: &[usize]) -> Self {
+        let mut frames = Self::of(script.command());
+        frames.read(1);
+        frames.request = request.to_vec();
         frames.answer = answers.iter().sum();
         frames
     }
