@@ -239,7 +239,7 @@ impl Actor {
             FromWorker::Delta { id, text } => self.pass_on(worker, id, StepEvent::Delta(text)),
             FromWorker::Reset { id, text } => self.pass_on(worker, id, StepEvent::Reset(text)),
             FromWorker::Partial { id, value } => {
-                self.pass_on(worker, id, StepEvent::Partial(Box::new(value)))
+                self.pass_on(worker, id, StepEvent::Partial(Box::new(value)));
             }
             FromWorker::Finished { id, outcome, usage } => {
                 let ended = StepEvent::Ended(Box::new(Ok(convert::outcome(outcome, usage))));
