@@ -57,6 +57,8 @@ pub struct Child {
     pub pid: u32,
     /// It has ended, and nobody has asked how.
     pub is_zombie: bool,
+    /// A signal has stopped it.
+    pub is_stopped: bool,
 }
 
 /// The children of process `pid`.
@@ -73,7 +75,11 @@ pub fn children(pid: u32) -> io::Result<Vec<Child>> {
         let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
         let (state, parent) = (fields.next(), fields.next().and_then(|parent| parent.parse().ok()));
         if parent == Some(pid) {
-            children.push(Child { pid: child, is_zombie: state == Some("Z") });
+            children.push(Child {
+                pid: child,
+                is_zombie: state == Some("Z"),
+                is_stopped: state == Some("T"),
+            });
         }
     }
     Ok(children)

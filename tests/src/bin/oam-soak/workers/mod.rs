@@ -108,6 +108,7 @@ fn phases(settings: &Settings, client: &Client, marks: &Marks, rows: &mut Vec<Ro
         let start = Instant::now();
         let tally = phase(*trouble, turns, settings, client, marks, &mut rng)?;
         let duration = start.elapsed();
+        thread::sleep(trouble.aftermath());
         let after = Counters::of(&calm(client)?);
         client.settled()?;
         let now = usage(client.pid()).ok();
@@ -215,7 +216,7 @@ fn calm(client: &Client) -> Result<Value, String> {
             && status["waitingSteps"] == 0
             && status["breaker"] == "closed"
             && children.len() == PROCESSES
-            && children.iter().all(|child| !child.is_zombie);
+            && children.iter().all(|child| !child.is_zombie && !child.is_stopped);
         if is_calm {
             return Ok(status);
         }

@@ -112,6 +112,14 @@ impl Trouble {
         matches!(self, Self::Start { .. } | Self::Signal { .. } | Self::Storm)
     }
 
+    /// How long it may take to show when nobody looks: a worker that is mute and idle is found out by its pings only.
+    pub(crate) fn aftermath(self) -> Duration {
+        match self {
+            Self::Step { fault: "mute", .. } => Duration::from_secs(8),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// The pause between two strikes of what does not wait for a prompt.
     pub(crate) fn pace(self) -> Option<Duration> {
         match self {
