@@ -1,0 +1,5 @@
+//! Characters that converse.
+
+mod options;
+
+pub use options::{MemoryTools, NpcOptions, ReplyFormat};
