@@ -154,6 +154,7 @@ impl Agent {
             conversation: &inner.conversation,
             prompt,
             policy: options.policy.as_ref().unwrap_or(&inner.options.policy),
+            generation: options.generation.as_ref().unwrap_or(&inner.options.generation),
             schema: options.schema.as_ref(),
             stream: options.stream,
         };
@@ -166,14 +167,14 @@ impl Agent {
         Run::start(self.clone(), prompt.into(), options)
     }
 
-    /// Summarizes all but the most recent turns into the context note and drops them, with one model step.
-    /// Returns the summary, or `None` when there was nothing to summarize. `commit` is asked right before the
-    /// conversation is changed and may still refuse (then the operation is cancelled). Dropping the future
-    /// changes nothing.
+    /// Summarizes all but the most recent turns and drops them, with one model step; the summary becomes the context
+    /// note or goes to the host. Returns the summary, or `None` when there was nothing to summarize. `commit` is
+    /// given the summary right before the conversation is changed and may still refuse (then the operation is
+    /// cancelled). Dropping the future changes nothing.
     pub async fn compact(
         &self,
         compaction: &Compaction,
-        commit: impl FnOnce() -> bool + Send,
+        commit: impl FnOnce(&str) -> bool + Send,
     ) -> Result<Option<String>, AgentError> {
         let inner = &*self.inner;
         let _turn = inner.turn.lock().await;
@@ -224,6 +225,11 @@ impl Agent {
     /// How many entries [`saved_transcript`](Self::saved_transcript) has now, instructions not counted.
     pub fn entry_count(&self) -> usize {
         self.inner.conversation.lock().public_transcript().len()
+    }
+
+    /// How many turns the conversation holds, the one in progress included.
+    pub fn turn_count(&self) -> usize {
+        self.inner.conversation.lock().transcript().prompts().len()
     }
 
     /// The conversation to save, with instructions and tools in force; during a turn the state in progress.

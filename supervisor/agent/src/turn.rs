@@ -34,6 +34,8 @@ const REFUSED_ROUNDS: u32 = 2;
 pub struct TurnOptions {
     /// How the turn may use tools; `None` takes the agent's policy.
     pub policy: Option<ToolPolicy>,
+    /// How to generate; `None` takes the agent's options.
+    pub generation: Option<GenerationOptions>,
     /// The form of the answer, if it is to be structured. Tools may be called first.
     pub schema: Option<Arc<GenerationSchema>>,
     /// Whether the host hears the answer grow.
@@ -48,6 +50,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) conversation: &'a SharedConversation,
     pub(crate) prompt: &'a str,
     pub(crate) policy: &'a ToolPolicy,
+    pub(crate) generation: &'a GenerationOptions,
     pub(crate) schema: Option<&'a Arc<GenerationSchema>>,
     pub(crate) stream: bool,
 }
@@ -111,7 +114,7 @@ impl Turn<'_> {
     fn prompt_entry(&self) -> Entry {
         Entry::new(EntryContent::Prompt(Prompt {
             segments: vec![Segment::text(self.prompt)],
-            options: saved_options(&self.options.generation),
+            options: saved_options(self.generation),
             context_options: None,
             response_format: self.schema.map(|schema| ResponseFormat {
                 name: schema.name().to_owned(),
@@ -200,7 +203,7 @@ impl Course<'_> {
             tools: plan.model_tools(),
             tool_mode: plan.mode,
             schema: turn.schema.cloned(),
-            options: turn.options.generation.clone(),
+            options: turn.generation.clone(),
             stream: turn.stream,
             cache_key: turn.cache_key,
         };

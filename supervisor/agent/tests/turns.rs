@@ -420,15 +420,15 @@ async fn compaction_folds_the_note_and_the_older_turns_into_a_new_note() {
         agent.respond(prompt, &TurnOptions::default()).await.unwrap();
     }
     let compaction = Compaction { keep_recent_turns: 1, ..Compaction::default() };
-    let refused = agent.compact(&compaction, || false).await;
+    let refused = agent.compact(&compaction, |_| false).await;
     assert!(matches!(refused, Err(AgentError::Cancelled)));
     assert_eq!((agent.entry_count(), agent.context_note()), (4, None), "a refused commit changes nothing");
 
-    let summary = agent.compact(&compaction, || true).await.unwrap();
+    let summary = agent.compact(&compaction, |_| true).await.unwrap();
     assert_eq!(summary.as_deref(), Some("(script exhausted)"));
     assert_eq!(agent.entry_count(), 2);
     assert_eq!(agent.context_note().as_deref(), Some("(script exhausted)"));
-    assert_eq!(agent.compact(&compaction, || true).await.unwrap(), None, "nothing is left to compact");
+    assert_eq!(agent.compact(&compaction, |_| true).await.unwrap(), None, "nothing is left to compact");
 }
 
 #[tokio::test]

@@ -163,7 +163,7 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
             context: Arc::new(EventContext::new(EVENTS, members)),
             operation: Some(operation),
         };
-        let options = TurnOptions { policy, schema, stream };
+        let options = TurnOptions { policy, schema, stream, ..TurnOptions::default() };
         let TurnResponse { text, structured, tool_calls, usage, steps } = turn
             .run(&session.agent, &prompt, &options)
             .await
@@ -314,9 +314,10 @@ fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         keep_recent_turns: keep_recent_turns
             .map_or(defaults.keep_recent_turns, |turns| usize::try_from(turns).unwrap_or(usize::MAX)),
         summary_instructions: request.params.optional_string("summaryInstructions")?.map(str::to_owned),
+        ..defaults
     };
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
-        let summary = session.agent.compact(&compaction, || operation.commit().is_ok()).await?;
+        let summary = session.agent.compact(&compaction, |_| operation.commit().is_ok()).await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
 }
