@@ -49,6 +49,8 @@ impl Default for AgentOptions {
 pub struct AgentSetup {
     /// System instructions.
     pub instructions: Option<Arc<str>>,
+    /// Text that follows the instructions; see [`Agent::set_context_note`].
+    pub context_note: Option<Arc<str>>,
     /// The tools the model may call.
     pub tools: Vec<Tool>,
     /// A conversation to go on with.
@@ -119,13 +121,13 @@ impl Agent {
     /// Fails when two tools share a name or one has the reserved name `respond_directly`.
     pub fn new(model: Arc<dyn Model>, setup: AgentSetup) -> Result<Self, AgentError> {
         check_tool_names(&setup.tools)?;
-        let settings =
-            Settings { instructions: setup.instructions, context_note: None, tools: setup.tools.into() };
+        let AgentSetup { instructions, context_note, tools, history, options } = setup;
+        let settings = Settings { instructions, context_note, tools: tools.into() };
         Ok(Self {
             inner: Arc::new(Inner {
                 model,
-                options: setup.options,
-                conversation: SharedConversation::new(Conversation::new(settings, setup.history)),
+                options,
+                conversation: SharedConversation::new(Conversation::new(settings, history)),
                 turn: tokio::sync::Mutex::new(()),
                 cache_key: fastrand::u64(..),
             }),

@@ -12,7 +12,9 @@ use crate::registry::MethodSet;
 pub struct BridgeConfig {
     /// How many sessions may exist at once.
     pub max_sessions: usize,
-    /// How many unfinished operations one session may have.
+    /// How many NPCs may exist at once.
+    pub max_npcs: usize,
+    /// How many unfinished operations one session or NPC may have.
     pub max_pending_operations: usize,
     /// The time a client has to answer a `tool/call`, unless session or tool say otherwise; `None` is no limit.
     pub tool_timeout: Option<Duration>,
@@ -32,6 +34,7 @@ impl Default for BridgeConfig {
     fn default() -> Self {
         Self {
             max_sessions: 64,
+            max_npcs: 128,
             max_pending_operations: 10_000,
             tool_timeout: Some(Tool::CLIENT_TIMEOUT),
             allow_scripted_models: true,
@@ -47,6 +50,7 @@ impl fmt::Debug for BridgeConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BridgeConfig")
             .field("max_sessions", &self.max_sessions)
+            .field("max_npcs", &self.max_npcs)
             .field("max_pending_operations", &self.max_pending_operations)
             .field("tool_timeout", &self.tool_timeout)
             .field("allow_scripted_models", &self.allow_scripted_models)
