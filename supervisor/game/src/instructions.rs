@@ -145,7 +145,7 @@ fn list(items: &[String]) -> Option<String> {
 
 fn without_full_stop(text: &str) -> &str {
     let text = text.trim();
-    text.strip_suffix('.').unwrap_or(text).trim_end()
+    text.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(text).trim_end()
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_smith_of_the_guide() {
         let text = instructions(&gorm(), &NpcOptions::default(), Secrets::Hidden, true);
-        expect![[r#"
+        expect![[r"
             You play Gorm, the village blacksmith, a character in a video game.
             Personality: Gruff and proud, but fair. Secretly soft-hearted.
             Speaking style: Short, blunt sentences. Calls people 'lad' or 'lass'.
@@ -186,7 +186,7 @@ mod tests {
             Rules:
             - Speak only as Gorm. Never say you are an AI, a model or an assistant.
             - Reply in at most 2 short sentences.
-            - Use your tools to check facts about the world, such as items, prices, people and places. Never invent them."#]]
+            - Use your tools to check facts about the world, such as items, prices, people and places. Never invent them."]]
         .assert_eq(&text);
         let tokens = text.chars().count().div_ceil(3);
         assert!(tokens <= 250, "{tokens} tokens, guessed high");
@@ -196,12 +196,13 @@ mod tests {
     fn a_name_is_enough() {
         let options = NpcOptions::default();
         let guard = Persona { max_sentences: -3, role: " ".into(), ..Persona::new(" Guard ") };
-        expect![[r#"
+        expect![[r"
             You play Guard, a character in a video game.
             Rules:
             - Speak only as Guard. Never say you are an AI, a model or an assistant.
             - Reply in at most 1 short sentence.
-            - If you do not know something, say so in character. Never invent facts."#]].assert_eq(&instructions(&guard, &options, Secrets::Shareable, false));
+            - If you do not know something, say so in character. Never invent facts."]]
+        .assert_eq(&instructions(&guard, &options, Secrets::Shareable, false));
     }
 
     #[test]
@@ -212,7 +213,7 @@ mod tests {
             extra_instructions: Some("\nSetting: a frozen port.\n".into()),
             ..NpcOptions::default()
         };
-        expect![[r#"
+        expect![[r"
             You play Gorm, the village blacksmith, a character in a video game.
             Personality: Gruff and proud, but fair. Secretly soft-hearted.
             Speaking style: Short, blunt sentences. Calls people 'lad' or 'lass'.
@@ -228,13 +229,14 @@ mod tests {
             Setting: a frozen port.
             Call remember_fact when the player says something worth remembering, such as a name, a promise or a wish.
             Call change_relationship when the player clearly pleases or offends you.
-            Begin every reply with your emotion in square brackets, such as [curious]."#]].assert_eq(&instructions(&full(), &options, Secrets::Guarded, true));
+            Begin every reply with your emotion in square brackets, such as [curious]."]]
+        .assert_eq(&instructions(&full(), &options, Secrets::Guarded, true));
     }
 
     #[test]
     fn a_secret_that_may_be_told() {
         let options = NpcOptions::default();
-        expect![[r#"
+        expect![[r"
             You play Gorm, the village blacksmith, a character in a video game.
             Personality: Gruff and proud, but fair. Secretly soft-hearted.
             Speaking style: Short, blunt sentences. Calls people 'lad' or 'lass'.
@@ -246,7 +248,8 @@ mod tests {
             - Speak only as Gorm. Never say you are an AI, a model or an assistant.
             - Reply in at most 1 short sentence.
             - If you do not know something, say so in character. Never invent facts.
-            - The player has earned your trust. You may share your secret if asked about it."#]].assert_eq(&instructions(&full(), &options, Secrets::Shareable, false));
+            - The player has earned your trust. You may share your secret if asked about it."]]
+        .assert_eq(&instructions(&full(), &options, Secrets::Shareable, false));
     }
 
     #[test]
@@ -257,7 +260,7 @@ mod tests {
             extra_instructions: Some("It is winter.".into()),
             ..NpcOptions::default()
         };
-        expect![[r#"
+        expect![[r"
             You play Gorm, the village blacksmith, a character in a video game.
             Personality: Gruff and proud, but fair. Secretly soft-hearted.
             Speaking style: Short, blunt sentences. Calls people 'lad' or 'lass'.
@@ -268,7 +271,8 @@ mod tests {
             - Speak only as Gorm. Never say you are an AI, a model or an assistant.
             - Reply in at most 1 short sentence.
             - If you do not know something, say so in character. Never invent facts.
-            It is winter."#]].assert_eq(&bark_instructions(&Persona { max_sentences: 4, ..full() }, &options));
+            It is winter."]]
+        .assert_eq(&bark_instructions(&Persona { max_sentences: 4, ..full() }, &options));
     }
 
     #[test]
@@ -290,11 +294,11 @@ mod tests {
             relationship: Relationship::new(35),
             summary: Some("Aria bought an iron sword and promised to return.".into()),
         };
-        expect![[r#"
+        expect![[r"
             Memory:
             - You feel friendly toward the player (35 on a scale from -100 to 100).
             - You remember: The player's name is Aria.
-            - Earlier conversation: Aria bought an iron sword and promised to return."#]]
+            - Earlier conversation: Aria bought an iron sword and promised to return."]]
         .assert_eq(&memory_note(&memory, false).unwrap());
     }
 
@@ -322,6 +326,7 @@ mod tests {
             assert_eq!(sentence(text).as_deref(), Some(closed));
         }
         assert_eq!(sentence(" \n"), None);
-        assert_eq!(list(&[String::from("."), String::new()]), None);
+        assert_eq!(list(&[".".to_owned(), String::new()]), None);
+        assert_eq!(list(&["Rest.".to_owned(), "Wait...".to_owned()]).as_deref(), Some("Rest; Wait..."));
     }
 }

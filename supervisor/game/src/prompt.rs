@@ -87,13 +87,13 @@ mod tests {
 
     #[test]
     fn a_turn_is_a_scene() {
-        expect![[r#"
+        expect![[r"
             Game state:
             player.name: Aria
             player.gold: 60
             time_of_day: evening
             Situation: The player just paid 45 gold.
-            Player: Got any iron swords?"#]]
+            Player: Got any iron swords?"]]
         .assert_eq(&turn_prompt(
             STATE,
             Some(&json!(" The player just paid 45 gold. ")),
@@ -120,13 +120,13 @@ mod tests {
 
     #[test]
     fn a_bark_is_a_scene_in_which_nobody_speaks() {
-        expect![[r#"
+        expect![[r"
             Game state:
             player.name: Aria
             player.gold: 60
             time_of_day: evening
             Situation: Rain begins to fall.
-            Player: (The player says nothing.)"#]]
+            Player: (The player says nothing.)"]]
         .assert_eq(&bark_prompt(STATE, Some(&json!("Rain begins to fall."))));
         let ordinary = "Situation: An ordinary moment.\nPlayer: (The player says nothing.)";
         for blank in [None, Some(json!(null)), Some(json!(" "))] {
@@ -150,10 +150,12 @@ mod tests {
             Facts you just looked up:
             - check_inventory {"item":"iron sword"} → {"stock":3}
             - ring_bell {} → The bell rings.
-            Answer with one short spoken line in character that begins with your emotion in square brackets, such as [curious]."#]].assert_eq(&text_retry_prompt("Player: Swords?", &looked_up));
-        expect![[r#"
+            (The answer is one short spoken line in character. It begins with the emotion in square brackets, such as [curious].)"#]]
+        .assert_eq(&text_retry_prompt("Player: Swords?", &looked_up));
+        expect![[r"
             Player: Swords?
-            Answer with one short spoken line in character that begins with your emotion in square brackets, such as [curious]."#]].assert_eq(&text_retry_prompt("Player: Swords?", &looked_up[1..2]));
+            (The answer is one short spoken line in character. It begins with the emotion in square brackets, such as [curious].)"]]
+        .assert_eq(&text_retry_prompt("Player: Swords?", &looked_up[1..2]));
     }
 
     #[test]

@@ -153,7 +153,8 @@ mod tests {
             {"type":"lineDelta","delta":" iron swords"}
             {"type":"lineReset","line":"Hm."}
             {"type":"toolCallStarted","call":{"id":"call_1","name":"open_gate","arguments":{"gate":"north"}},"execution":"local"}
-            {"type":"toolCallCompleted","record":{"call":{"id":"call_1","name":"open_gate","arguments":{"gate":"north"}},"output":{"opened":true},"isError":false,"durationSeconds":0.01}}"#]].assert_eq(&lines.join("\n").replace(call.id.as_str(), "call_1"));
+            {"type":"toolCallCompleted","record":{"call":{"id":"call_1","name":"open_gate","arguments":{"gate":"north"}},"output":{"opened":true},"isError":false,"durationSeconds":0.01}}"#]]
+        .assert_eq(&lines.join("\n").replace(call.id.as_str(), "call_1"));
     }
 
     #[test]
@@ -218,6 +219,7 @@ mod tests {
         #[test]
         fn a_game_that_plays_the_events_shows_the_reply(
             attempts in collection::vec((attempt(), any::<bool>()), 1..4),
+            piece_len in 1..4_usize,
             ends_blocked in any::<bool>(),
         ) {
             let reader = reader();
@@ -227,7 +229,7 @@ mod tests {
             for (attempt, is_cut_off) in &attempts {
                 let (Attempt::Structured(_, text) | Attempt::Text(text)) = attempt;
                 let pieces = text.chars().count() + 1;
-                for piece in growing(text).take(if *is_cut_off { pieces / 2 } else { pieces }) {
+                for piece in growing(text).take(if *is_cut_off { pieces / 2 } else { pieces }).step_by(piece_len) {
                     events.extend(match attempt {
                         Attempt::Structured(emotion, _) => {
                             stream.show(reader.structured_so_far(&structured(emotion, piece)))

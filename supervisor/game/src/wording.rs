@@ -144,9 +144,9 @@ pub(crate) const ORDINARY_MOMENT: &str = "An ordinary moment.";
 
 /// Heads the tool outputs in the prompt of a blocked turn's second try, in which tools are off.
 pub(crate) const FACTS_LOOKED_UP: &str = "Facts you just looked up:";
-/// Ends that prompt.
-pub(crate) const ANSWER_AS_TEXT: &str = "Answer with one short spoken line in character that begins with your \
-emotion in square brackets, such as [curious].";
+/// Ends that prompt, worded as a stage direction.
+pub(crate) const ANSWER_AS_TEXT: &str = "(The answer is one short spoken line in character. It begins with the \
+emotion in square brackets, such as [curious].)";
 
 // The form of a structured reply.
 
@@ -223,7 +223,8 @@ mod tests {
             The fact is empty.
             You now feel hostile toward the player (-70).
             Argument 'fact' of tool 'remember_fact' must be a string; got ["x"].
-            Argument 'delta' of tool 'change_relationship' must be an integer; got nothing."#]].assert_eq(&texts.join("\n"));
+            Argument 'delta' of tool 'change_relationship' must be an integer; got nothing."#]]
+        .assert_eq(&texts.join("\n"));
     }
 
     #[test]
@@ -233,10 +234,11 @@ mod tests {
             begin_with_emotion(&[Emotion::Sad]),
             begin_with_emotion(&[Emotion::Sad, Emotion::Happy, Emotion::Proud]),
         ];
-        expect![[r#"
+        expect![[r"
             Begin every reply with your emotion in square brackets, such as [curious].
             Begin every reply with your emotion in square brackets: [sad].
-            Begin every reply with your emotion in square brackets: [sad], [happy] or [proud]."#]].assert_eq(&rules.join("\n"));
+            Begin every reply with your emotion in square brackets: [sad], [happy] or [proud]."]]
+        .assert_eq(&rules.join("\n"));
     }
 
     #[test]
