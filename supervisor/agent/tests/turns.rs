@@ -133,6 +133,17 @@ async fn responding_directly_is_seen_by_nobody_but_the_model() {
 }
 
 #[tokio::test]
+async fn a_lenient_tool_is_called_with_whatever_the_model_wrote() {
+    for arguments in [json!({}), json!({"gate": 5}), json!({"gate": "west", "more": null})] {
+        let steps = json!([{"toolCalls": [{"name": "open_gate", "arguments": arguments}]}, {"template": "{toolOutput}"}]);
+        let agent = agent(scripted(&steps), vec![open_gate().lenient()]);
+        let response = agent.respond("Go.", &TurnOptions::default()).await.unwrap();
+        assert_eq!(response.tool_calls[0].call.arguments, *arguments.as_object().unwrap());
+        assert!(!response.tool_calls[0].output.is_error());
+    }
+}
+
+#[tokio::test]
 async fn calls_that_cannot_be_made_become_error_outputs() {
     let cases = [
         (json!({"name": "ghost"}), "Error: There is no tool 'ghost'. Available tools: open_gate."),
