@@ -46,7 +46,7 @@ fn the_version_counts_operations_that_change_something() {
         world.set(&path("player.gold"), json!(12.0)),
         world.set(&path("player"), json!({"tags": ["a"], "gold": 12})),
         world.merge(&root, json!({"player": {"gold": 12}, "nobody": null})),
-        world.modify(&path("player.gold"), Option::<&Value>::cloned),
+        world.modify(&path("player.gold"), |gold| Some(gold?.clone())),
         world.modify(&path("nobody"), |_| None),
         Ok(world.remove(&path("nobody")).version),
     ];
