@@ -113,6 +113,9 @@ pub struct Tool {
     pub timeout: Option<Duration>,
     /// Who executes it.
     pub executor: ToolExecutor,
+    /// Whether a call reaches the tool even when its arguments do not fit the parameters. Such a tool makes the best of
+    /// them, or says itself what is wrong.
+    pub is_lenient: bool,
 }
 
 /// Who executes a tool.
@@ -148,6 +151,7 @@ impl Tool {
             definition: Arc::new(definition),
             timeout: Some(Self::CLIENT_TIMEOUT),
             executor: ToolExecutor::Client,
+            is_lenient: false,
         }
     }
 
@@ -162,7 +166,15 @@ impl Tool {
             definition: Arc::new(definition),
             timeout: Some(Self::LOCAL_TIMEOUT),
             executor: ToolExecutor::Local(Arc::new(move |call| Box::pin(function(call)))),
+            is_lenient: false,
         }
+    }
+
+    /// The same tool, called with whatever arguments the model wrote.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self
     }
 
     /// The same tool with another time limit.
@@ -213,7 +225,8 @@ pub struct ToolCall {
     pub id: CallId,
     /// The tool's name, as the model wrote it.
     pub name: String,
-    /// The arguments; they fit the tool's parameters unless the call was refused for them.
+    /// The arguments; they fit the tool's parameters unless the call was refused for them, or the tool is
+    /// [lenient](Tool::is_lenient).
     pub arguments: Map<String, Value>,
 }
 

@@ -133,6 +133,20 @@ async fn responding_directly_is_seen_by_nobody_but_the_model() {
 }
 
 #[tokio::test]
+async fn a_lenient_tool_is_called_with_whatever_the_model_wrote() {
+    let gate = json!({"type": "object", "properties": {"gate": {"type": "string"}}, "required": ["gate"]});
+    let echo = Tool::local(definition("echo", &gate), async |call| {
+        ToolOutput::Json(Value::Object(call.arguments.clone()))
+    });
+    for arguments in [json!({}), json!({"gate": 5}), json!({"gate": "west", "more": null})] {
+        let steps = json!([{"toolCalls": [{"name": "echo", "arguments": arguments}]}, {"text": "Done."}]);
+        let agent = agent(scripted(&steps), vec![echo.clone().lenient()]);
+        let response = agent.respond("Go.", &TurnOptions::default()).await.unwrap();
+        assert_eq!(response.tool_calls[0].output, ToolOutput::Json(arguments));
+    }
+}
+
+#[tokio::test]
 async fn calls_that_cannot_be_made_become_error_outputs() {
     let cases = [
         (json!({"name": "ghost"}), "Error: There is no tool 'ghost'. Available tools: open_gate."),
