@@ -1,12 +1,21 @@
 //! Game characters and the world they act in, on top of the agents of [`oam_agent`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod content;
+mod decision;
 mod emotion;
 mod memory;
 mod npc;
+mod one_off;
 mod persona;
+#[cfg(test)]
+mod test_model;
 pub mod world;
 
+pub use content::{ContentGenerator, ContentRequest};
+pub use decision::{
+    Decision, DecisionEngine, DecisionOption, DecisionOptions, DecisionRequest, InvalidOptions, OptionId,
+};
 pub use emotion::Emotion;
 pub use memory::{Memory, MemoryChanges, Relationship, Remembered};
 pub use npc::{MemoryTools, NpcOptions, ReplyFormat};
