@@ -40,6 +40,8 @@ pub struct TurnOptions {
     pub schema: Option<Arc<GenerationSchema>>,
     /// Whether the host hears the answer grow.
     pub stream: bool,
+    /// Whether structured answers that do not fit the schema count too: for a host that reads them leniently.
+    pub lenient: bool,
 }
 
 /// What stays the same during a turn.
@@ -53,6 +55,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) generation: &'a GenerationOptions,
     pub(crate) schema: Option<&'a Arc<GenerationSchema>>,
     pub(crate) stream: bool,
+    pub(crate) lenient: bool,
 }
 
 /// What a turn that runs reads and writes.
@@ -223,7 +226,7 @@ impl Course<'_> {
         turn.model.step(request, &mut sink).await
     }
 
-    /// Turns the last step's content into the turn's answer, checked against the schema.
+    /// Turns the last step's content into the turn's answer, checked against the schema unless the turn is lenient.
     fn answer(&mut self, content: StepContent, usage: Usage) -> Result<Answer, ModelError> {
         let Some(schema) = self.turn.schema else {
             let text = match content {
@@ -242,9 +245,11 @@ impl Course<'_> {
             })?,
             StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
         };
-        schema
-            .validate(&value)
-            .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
+        if !self.turn.lenient {
+            schema
+                .validate(&value)
+                .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
+        }
         let value = schema.reorder(value);
         Ok(Answer { text: json_text::compact(&value), structured: Some(value), usage })
     }

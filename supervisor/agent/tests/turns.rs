@@ -293,6 +293,18 @@ async fn a_structured_answer_that_breaks_its_schema_never_reaches_the_host() {
     }
 }
 
+#[tokio::test]
+async fn a_lenient_turn_takes_any_json_for_an_answer() {
+    let options = TurnOptions { schema: Some(decision()), lenient: true, ..TurnOptions::default() };
+    for (step, text) in [
+        (json!({"json": {"choice": "burn", "reasoning": 7}}), r#"{"reasoning":7,"choice":"burn"}"#),
+        (json!({"text": "[1]"}), "[1]"),
+    ] {
+        let response = agent(scripted(&json!([step])), vec![]).respond("Go.", &options).await.unwrap();
+        assert_eq!(response.text, text);
+    }
+}
+
 /// What a stream yields, in short, and how it ended.
 async fn yielded(agent: &Agent) -> (Vec<&'static str>, Option<AgentError>) {
     let mut run = agent.run("Go.", TurnOptions::default());

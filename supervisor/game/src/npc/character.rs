@@ -10,7 +10,7 @@ use crate::{
     memory::{Memory, MemoryChanges},
     persona::Persona,
     wording,
-    world::World,
+    world::{World, WorldPath},
 };
 
 /// Why an NPC cannot be like this.
@@ -84,7 +84,8 @@ impl Character {
     pub(super) fn all_tools(&self, world: Option<&World>, shared: &SharedCharacter) -> Vec<Tool> {
         let mut tools = self.game_tools.clone();
         if let Some(world) = world {
-            tools.extend(world.tools(&self.options.world_readable, &self.options.world_writable));
+            let Self { options, .. } = self;
+            tools.extend(world.tools(&paths(&options.world_readable), &paths(&options.world_writable)));
         }
         tools.extend(memory_tools::tools(&self.options, shared));
         tools
@@ -130,7 +131,7 @@ impl Character {
 
     /// The world's state that every prompt tells of.
     pub(super) fn game_state(&self, world: Option<&World>) -> String {
-        world.map(|world| world.summary(&self.options.world_context_paths)).unwrap_or_default()
+        world.map(|world| world.summary(&paths(&self.options.world_context_paths))).unwrap_or_default()
     }
 
     /// The next of the fallback lines, in rotation.
@@ -147,6 +148,11 @@ impl Character {
         self.fallbacks = self.fallbacks.wrapping_add(1);
         line
     }
+}
+
+/// The paths that are paths.
+fn paths(texts: &[String]) -> Vec<WorldPath> {
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
 fn available(tools: &[Tool]) -> String {

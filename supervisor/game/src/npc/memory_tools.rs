@@ -22,9 +22,12 @@ pub(super) fn tools(options: &NpcOptions, character: &SharedCharacter) -> Vec<To
             "properties": {"fact": {"type": "string", "description": wording::FACT_DESCRIPTION}},
             "required": ["fact"],
         });
-        tools.extend(tool(wording::REMEMBER_FACT, wording::REMEMBER_FACT_DESCRIPTION, &parameters, move |call| {
-            remember_fact(&character, call)
-        }));
+        tools.extend(tool(
+            wording::REMEMBER_FACT,
+            wording::REMEMBER_FACT_DESCRIPTION,
+            &parameters,
+            move |call| remember_fact(&character, call),
+        ));
     }
     if options.memory_tools.change_relationship {
         let character = character.clone();
@@ -40,9 +43,12 @@ pub(super) fn tools(options: &NpcOptions, character: &SharedCharacter) -> Vec<To
             },
             "required": ["reason", "delta"],
         });
-        tools.extend(tool(wording::CHANGE_RELATIONSHIP, wording::CHANGE_RELATIONSHIP_DESCRIPTION, &parameters, move |call| {
-            change_relationship(&character, call, most)
-        }));
+        tools.extend(tool(
+            wording::CHANGE_RELATIONSHIP,
+            wording::CHANGE_RELATIONSHIP_DESCRIPTION,
+            &parameters,
+            move |call| change_relationship(&character, call, most),
+        ));
     }
     tools
 }

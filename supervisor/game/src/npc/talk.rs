@@ -7,21 +7,22 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    AgentError, ErrorCode, GenerationOptions, ModelError, ToolCall, ToolChoice, ToolOutput, ToolPolicy,
-    ToolRecord, TurnEvent, TurnHost, TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
+    AgentError, ErrorCode, GenerationOptions, ToolCall, ToolChoice, ToolOutput, ToolPolicy, ToolRecord,
+    TurnEvent, TurnHost, TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
 };
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{DialogueHost, Inner, Npc, character::Briefing, memory_tools::is_memory_tool, options::ReplyFormat};
+use super::{
+    DialogueHost, Inner, Npc, character::Briefing, memory_tools::is_memory_tool, options::ReplyFormat,
+};
 use crate::{
     emotion::Emotion,
     memory::{MemoryChanges, Relationship},
     prompt,
     reply::{Reply, ReplyReader, reply_schema},
     reply_stream::{DialogueEvent, ReplyStream},
-    wording,
 };
 
 /// What the player says in a turn.
@@ -142,7 +143,7 @@ impl Npc {
             generation: Some(scene.generation.clone()),
             schema: (scene.format != ReplyFormat::Text).then(|| Arc::clone(&scene.schema)),
             stream: is_streamed,
-            is_lenient: true,
+            lenient: true,
         };
         let error = match self.inner.agent.respond_with(&scene.prompt, &options, ear).await {
             Ok(response) => return Ok(response),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use oam_agent::{AgentError, BoxFuture, Tool, transcript::json::SavedTranscript};
-use oam_game::{DialogueTurn, Memory, Npc, NpcError, NpcOptions, NpcSetup, NpcState, Persona, PlayerLine};
+use oam_game::{world::merge_patch, DialogueTurn, Memory, Npc, NpcError, NpcOptions, NpcSetup, NpcState, Persona, PlayerLine};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -328,10 +328,11 @@ fn update(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
 
 /// `current` with a merge patch applied, as the member `name` of parameters.
 fn patched(name: &str, current: &impl Serialize, patch: &Value) -> Result<Params<'static>, BridgeError> {
-    let mut value = serde_json::to_value(current)
+    let current = serde_json::to_value(current)
         .map_err(|error| BridgeError::internal_error(format!("'{name}' cannot be written: {error}")))?;
-    oam_game::world::merge_patch(&mut value, patch);
-    Params::new(Some(json!({name: value})))
+    let patched = merge_patch(current, patch.clone())
+        .map_err(|error| BridgeError::invalid_params(format!("'{name}' cannot be applied: {error}")))?;
+    Params::new(Some(json!({name: patched})))
 }
 
 fn read_tools(definitions: &[Value], timeout: Option<Duration>) -> Result<ToolSet, BridgeError> {
