@@ -288,12 +288,9 @@ pub(crate) fn restored_tools(
     let mut tools = Vec::with_capacity(saved.len());
     for definition in saved {
         match definition {
-            Ok(definition) => tools.push(Tool {
-                definition,
-                timeout,
-                executor: ToolExecutor::Client,
-                is_lenient: false,
-            }),
+            Ok(definition) => {
+                tools.push(Tool { definition, timeout, executor: ToolExecutor::Client, is_lenient: false })
+            }
             Err(UnreadableTool { name, reason }) => warnings.push(format!(
                 "{name}: could not be restored from 'history' ({reason}); send its definition in 'tools'."
             )),
