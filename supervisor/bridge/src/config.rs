@@ -14,6 +14,10 @@ pub struct BridgeConfig {
     pub max_sessions: usize,
     /// How many NPCs may exist at once.
     pub max_npcs: usize,
+    /// How many worlds may exist at once.
+    pub max_worlds: usize,
+    /// How many subscriptions to worlds there may be at once, those of all worlds together.
+    pub max_world_subscriptions: usize,
     /// How many unfinished operations one session or NPC may have.
     pub max_pending_operations: usize,
     /// The time a client has to answer a `tool/call`, unless session or tool say otherwise; `None` is no limit.
@@ -35,6 +39,8 @@ impl Default for BridgeConfig {
         Self {
             max_sessions: 64,
             max_npcs: 128,
+            max_worlds: 64,
+            max_world_subscriptions: 256,
             max_pending_operations: 10_000,
             tool_timeout: Some(Tool::CLIENT_TIMEOUT),
             allow_scripted_models: true,
@@ -51,6 +57,8 @@ impl fmt::Debug for BridgeConfig {
         f.debug_struct("BridgeConfig")
             .field("max_sessions", &self.max_sessions)
             .field("max_npcs", &self.max_npcs)
+            .field("max_worlds", &self.max_worlds)
+            .field("max_world_subscriptions", &self.max_world_subscriptions)
             .field("max_pending_operations", &self.max_pending_operations)
             .field("tool_timeout", &self.tool_timeout)
             .field("allow_scripted_models", &self.allow_scripted_models)

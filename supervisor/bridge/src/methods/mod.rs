@@ -7,16 +7,19 @@
 mod core;
 mod schema;
 mod session;
+mod world;
 
 use std::sync::Arc;
 
-use crate::registry::MethodSet;
+use crate::{registry::MethodSet, worlds::Worlds};
 
 /// The method sets that every bridge has.
 pub(crate) fn built_in() -> Vec<Arc<dyn MethodSet>> {
+    let worlds = Arc::new(Worlds::default());
     vec![
         Arc::new(core::CoreMethods),
         Arc::new(session::SessionMethods::default()),
         Arc::new(schema::SchemaMethods),
+        Arc::new(world::WorldMethods::new(worlds)),
     ]
 }

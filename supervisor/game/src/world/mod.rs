@@ -98,6 +98,11 @@ pub struct WorldView<'a> {
 }
 
 impl<'a> WorldView<'a> {
+    /// The whole state, an object.
+    pub fn state(self) -> &'a Value {
+        self.root
+    }
+
     /// The value at the path. Keys match exactly.
     pub fn get(self, path: &WorldPath) -> Option<&'a Value> {
         value::get(self.root, path)

@@ -1,0 +1,293 @@
+//! `world/*`: the state that a game and its NPCs share (docs/PROTOCOL.md, World state).
+//!
+//! Worlds answer at once. A subscription writes its notifications straight into the outbox while the change is made, so
+//! they stand before the response to whatever made it.
+
+use std::sync::Arc;
+
+use oam_agent::BoxFuture;
+use oam_game::world::{World, WorldChange, WorldError, WorldPath};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    message::{BridgeError, Members, Outgoing},
+    outbox::Outbox,
+    params::Params,
+    registry::{MethodRegistry, MethodSet, Reply, Request},
+    timestamp,
+    worlds::{GameWorld, Subscription, SubscriptionId, WorldId, Worlds},
+};
+
+const CHANGED: &str = "world/changed";
+
+pub(super) struct WorldMethods {
+    worlds: Arc<Worlds>,
+}
+
+impl WorldMethods {
+    pub(super) fn new(worlds: Arc<Worlds>) -> Self {
+        Self { worlds }
+    }
+}
+
+impl MethodSet for WorldMethods {
+    fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
+        type Method = fn(&Worlds, Request) -> Result<Reply, BridgeError>;
+        let methods: [(&str, Method); 10] = [
+            ("world/create", create),
+            ("world/get", get),
+            ("world/set", set),
+            ("world/merge", merge),
+            ("world/remove", remove),
+            ("world/snapshot", snapshot),
+            ("world/delete", delete),
+            ("world/list", list),
+            ("world/subscribe", subscribe),
+            ("world/unsubscribe", unsubscribe),
+        ];
+        for (name, method) in methods {
+            let worlds = Arc::clone(&self.worlds);
+            registry.register(name, move |request| method(&worlds, request));
+        }
+    }
+
+    fn notifications(&self) -> Vec<&'static str> {
+        vec![CHANGED]
+    }
+
+    fn shut_down(&self) -> BoxFuture<'static, ()> {
+        self.worlds.clear();
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Worlds {
+    /// The world that a request names.
+    fn named(&self, params: &Params<'_>) -> Result<Arc<GameWorld>, BridgeError> {
+        self.get(params.string("world")?)
+    }
+}
+
+/// The path that a request may give; the root if it does not.
+fn optional_path<'p>(params: &'p Params<'_>) -> Result<&'p str, BridgeError> {
+    Ok(params.optional_string("path")?.unwrap_or_default())
+}
+
+impl GameWorld {
+    fn path(&self, text: &str) -> Result<WorldPath, BridgeError> {
+        text.parse().map_err(|error| self.error(&error))
+    }
+
+    fn error(&self, error: &WorldError) -> BridgeError {
+        world_error(&self.id, error)
+    }
+}
+
+fn world_error(id: &WorldId, error: &WorldError) -> BridgeError {
+    BridgeError::world_error(&id.to_string(), &error.path(), error.to_string())
+}
+
+/// A member that must be there, whatever its value: `null` is one.
+fn take_value(params: Params<'_>, name: &str) -> Result<Value, BridgeError> {
+    // The message is the one of every missing parameter.
+    if !params.has(name) {
+        params.value(name)?;
+    }
+    Ok(params.into_members().remove(name).unwrap_or_default())
+}
+
+fn create(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Created<'a> {
+        world: &'a WorldId,
+        version: u64,
+    }
+    let Request { bridge, params, .. } = request;
+    let id = worlds.new_id(params.optional_client_id("world")?)?;
+    params.optional_object("state")?;
+    let state = params.into_members().remove("state").filter(|state| !state.is_null());
+    let world = World::new(state.unwrap_or_else(|| Value::Object(Map::new())))
+        .map_err(|error| world_error(&id, &error))?;
+    let version = world.version();
+    worlds.insert(id.clone(), world, bridge.config().max_worlds)?;
+    Reply::now(&Created { world: &id, version })
+}
+
+fn get(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Found<'a> {
+        world: &'a WorldId,
+        path: &'a str,
+        value: Option<&'a Value>,
+        exists: bool,
+        version: u64,
+    }
+    let world = worlds.named(&request.params)?;
+    let given = optional_path(&request.params)?;
+    let path = world.path(given)?;
+    world.world.read(|view| {
+        let value = view.get(&path);
+        let exists = value.is_some();
+        Reply::now(&Found { world: &world.id, path: given, value, exists, version: view.version })
+    })
+}
+
+/// The answer of a write.
+#[derive(Serialize)]
+struct Written<'a> {
+    world: &'a WorldId,
+    path: &'a str,
+    version: u64,
+}
+
+fn set(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    write(worlds, request.params, "value", World::set)
+}
+
+fn merge(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    write(worlds, request.params, "patch", World::merge)
+}
+
+fn write(
+    worlds: &Worlds,
+    params: Params<'static>,
+    name: &str,
+    write: fn(&World, &WorldPath, Value) -> Result<u64, WorldError>,
+) -> Result<Reply, BridgeError> {
+    let world = worlds.named(&params)?;
+    let given = optional_path(&params)?.to_owned();
+    let value = take_value(params, name)?;
+    let path = world.path(&given)?;
+    let version = write(&world.world, &path, value).map_err(|error| world.error(&error))?;
+    Reply::now(&Written { world: &world.id, path: &given, version })
+}
+
+fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Removed<'a> {
+        world: &'a WorldId,
+        path: &'a str,
+        removed: bool,
+        old_value: Option<Value>,
+        version: u64,
+    }
+    let world = worlds.named(&request.params)?;
+    let given = request.params.string("path")?;
+    let removal = world.world.remove(&world.path(given)?);
+    Reply::now(&Removed {
+        world: &world.id,
+        path: given,
+        removed: removal.old_value.is_some(),
+        old_value: removal.old_value,
+        version: removal.version,
+    })
+}
+
+fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Snapshot<'a> {
+        world: &'a WorldId,
+        state: &'a Value,
+        version: u64,
+    }
+    let world = worlds.named(&request.params)?;
+    world
+        .world
+        .read(|view| Reply::now(&Snapshot { world: &world.id, state: view.state(), version: view.version }))
+}
+
+fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Deleted<'a> {
+        world: &'a WorldId,
+        deleted: bool,
+        ended_subscriptions: usize,
+    }
+    let (world, ended_subscriptions) = worlds.remove(request.params.string("world")?)?;
+    Reply::now(&Deleted { world: &world.id, deleted: true, ended_subscriptions })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedWorld<'a> {
+    world: &'a WorldId,
+    version: u64,
+    npcs: usize,
+    subscriptions: Vec<Subscribed<'a>>,
+    created_at: String,
+}
+
+/// A subscription as results tell of it.
+#[derive(Serialize)]
+struct Subscribed<'a> {
+    subscription: &'a SubscriptionId,
+    world: &'a WorldId,
+    path: &'a str,
+}
+
+fn list(worlds: &Worlds, _: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct All<'a> {
+        worlds: Vec<ListedWorld<'a>>,
+    }
+    let all = worlds.all();
+    let worlds = all.iter().map(|(world, subscriptions)| ListedWorld {
+        world: &world.id,
+        version: world.world.version(),
+        npcs: world.npcs(),
+        subscriptions: subscriptions
+            .iter()
+            .map(|(subscription, path)| Subscribed { subscription, world: &world.id, path })
+            .collect(),
+        created_at: timestamp::iso8601(world.created_at),
+    });
+    Reply::now(&All { worlds: worlds.collect() })
+}
+
+fn subscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    let Request { bridge, params, .. } = &request;
+    let world = worlds.named(params)?;
+    let given = optional_path(params)?;
+    let path = world.path(given)?;
+    let id = worlds.new_subscription_id(bridge.config().max_world_subscriptions)?;
+    let observation = world.world.observe(path, notifier(&world.id, &id, bridge.outbox().clone()));
+    let subscription =
+        Subscription { world: Arc::clone(&world), path: given.to_owned(), _observation: observation };
+    worlds.subscribe(Arc::clone(&id), subscription);
+    Reply::now(&Subscribed { subscription: &id, world: &world.id, path: given })
+}
+
+/// Sends a `world/changed` for each change. It holds the outbox, not the bridge: that would keep itself alive.
+fn notifier(
+    world: &WorldId,
+    subscription: &SubscriptionId,
+    outbox: Outbox,
+) -> impl FnMut(WorldChange<'_>) + Send + 'static {
+    let context = Members::new().with("world", world).with("subscription", subscription);
+    move |change| {
+        let mut members = context.clone().with("path", change.path);
+        if let Some(old) = change.old_value {
+            members = members.with("oldValue", old);
+        }
+        if let Some(new) = change.new_value {
+            members = members.with("newValue", new);
+        }
+        outbox.push(Outgoing::Notification { method: CHANGED, params: &members.payload() });
+    }
+}
+
+fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Unsubscribed<'a> {
+        subscription: &'a SubscriptionId,
+        world: &'a WorldId,
+        path: &'a str,
+        unsubscribed: bool,
+    }
+    let (id, Subscription { world, path, .. }) =
+        worlds.unsubscribe(request.params.string("subscription")?)?;
+    Reply::now(&Unsubscribed { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
+}
