@@ -5,6 +5,7 @@
 )]
 
 mod core;
+mod game;
 mod schema;
 mod session;
 
@@ -18,5 +19,7 @@ pub(crate) fn built_in() -> Vec<Arc<dyn MethodSet>> {
         Arc::new(core::CoreMethods),
         Arc::new(session::SessionMethods::default()),
         Arc::new(schema::SchemaMethods),
+        Arc::new(game::DecisionMethods::new(Arc::new(game::NoCast))),
+        Arc::new(game::ContentMethods),
     ]
 }
