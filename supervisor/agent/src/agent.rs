@@ -159,7 +159,7 @@ impl Agent {
             generation: options.generation.as_ref().unwrap_or(&inner.options.generation),
             schema: options.schema.as_ref(),
             stream: options.stream,
-            lenient: options.lenient,
+            is_lenient: options.is_lenient,
         };
         turn.run(host).await
     }

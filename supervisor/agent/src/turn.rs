@@ -41,7 +41,7 @@ pub struct TurnOptions {
     /// Whether the host hears the answer grow.
     pub stream: bool,
     /// Whether structured answers that do not fit the schema count too: for a host that reads them leniently.
-    pub lenient: bool,
+    pub is_lenient: bool,
 }
 
 /// What stays the same during a turn.
@@ -55,7 +55,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) generation: &'a GenerationOptions,
     pub(crate) schema: Option<&'a Arc<GenerationSchema>>,
     pub(crate) stream: bool,
-    pub(crate) lenient: bool,
+    pub(crate) is_lenient: bool,
 }
 
 /// What a turn that runs reads and writes.
@@ -245,7 +245,7 @@ impl Course<'_> {
             })?,
             StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
         };
-        if !self.turn.lenient {
+        if !self.turn.is_lenient {
             schema
                 .validate(&value)
                 .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;

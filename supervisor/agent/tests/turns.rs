@@ -295,7 +295,7 @@ async fn a_structured_answer_that_breaks_its_schema_never_reaches_the_host() {
 
 #[tokio::test]
 async fn a_lenient_turn_takes_any_json_for_an_answer() {
-    let options = TurnOptions { schema: Some(decision()), lenient: true, ..TurnOptions::default() };
+    let options = TurnOptions { schema: Some(decision()), is_lenient: true, ..TurnOptions::default() };
     for (step, text) in [
         (json!({"json": {"choice": "burn", "reasoning": 7}}), r#"{"reasoning":7,"choice":"burn"}"#),
         (json!({"text": "[1]"}), "[1]"),

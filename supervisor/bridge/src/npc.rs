@@ -12,7 +12,7 @@ use crate::{
     message::BridgeError,
     objects::{Id, Object, Objects},
     queue::OperationQueue,
-    worlds::NpcOfWorld,
+    worlds::{Inhabitant, WorldId},
 };
 
 pub(crate) type NpcId = Id<ClientNpc>;
@@ -24,7 +24,7 @@ pub(crate) struct ClientNpc {
     pub(crate) id: NpcId,
     pub(crate) npc: Npc,
     pub(crate) queue: Arc<OperationQueue>,
-    pub(crate) world: Option<NpcOfWorld>,
+    world: Option<Inhabitant>,
     /// `system`, `scripted` or a custom type.
     pub(crate) model: String,
     pub(crate) created_at: SystemTime,
@@ -38,13 +38,18 @@ impl ClientNpc {
     pub(crate) fn new(
         id: NpcId,
         npc: Npc,
-        world: Option<NpcOfWorld>,
+        world: Option<Inhabitant>,
         model: String,
         tool_definitions: ToolDefinitions,
     ) -> Self {
         let queue = OperationQueue::new(format!("NPC '{id}'"));
         let tool_definitions = Mutex::new(tool_definitions);
         Self { id, npc, queue, world, model, created_at: SystemTime::now(), tool_definitions }
+    }
+
+    /// The id under which its world was known when the NPC was created.
+    pub(crate) fn world_id(&self) -> Option<&WorldId> {
+        self.world.as_ref().map(|world| &world.id)
     }
 
     pub(crate) fn tool_definitions(&self) -> ToolDefinitions {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use crate::{
     bridge::Bridge,
     client_calls::ClientCallId,
-    message::{EventContext, Outgoing, Payload},
+    message::{EventContext, Members, Outgoing, Payload},
     queue::Operation,
 };
 
@@ -47,6 +47,13 @@ impl ClientTurn<'_> {
         let mut host = ClientHost { turn: self, is_heard: player.stream, calls: BTreeMap::new() };
         npc.talk(player, &mut host).await
     }
+}
+
+/// The host of a turn outside of any queue whose events nobody hears: only its client calls go out, with `members`.
+pub(crate) fn calls_only(bridge: &Bridge, members: Members) -> impl TurnHost {
+    let context = Arc::new(EventContext::new("", members));
+    let turn = ClientTurn { bridge, context, operation: None };
+    ClientHost { turn, is_heard: false, calls: BTreeMap::new() }
 }
 
 struct ClientHost<'a> {

@@ -18,7 +18,7 @@ pub(crate) struct Question<'a> {
     pub(crate) prompt: String,
     pub(crate) schema: Arc<GenerationSchema>,
     /// Whether an answer counts that does not fit the schema.
-    pub(crate) lenient: bool,
+    pub(crate) is_lenient: bool,
 }
 
 impl Question<'_> {
@@ -37,7 +37,7 @@ impl Question<'_> {
         };
         let agent = Agent::new(Arc::clone(self.model), setup)?;
         let options =
-            TurnOptions { schema: Some(self.schema), lenient: self.lenient, ..TurnOptions::default() };
+            TurnOptions { schema: Some(self.schema), is_lenient: self.is_lenient, ..TurnOptions::default() };
         agent.respond_with(&self.prompt, &options, host).await
     }
 }

@@ -67,9 +67,9 @@ impl ContentGenerator {
             policy: ToolPolicy::default(),
             prompt: wording::prompt(request),
             schema: Arc::clone(&request.schema),
-            lenient: false,
+            is_lenient: false,
         };
-        let response = question.ask(host).await?;
-        Ok(response.structured.expect("a turn with a schema has a structured answer"))
+        // A turn with a schema has a structured answer.
+        Ok(question.ask(host).await?.structured.unwrap_or_default())
     }
 }

@@ -125,9 +125,9 @@ impl DecisionEngine {
         host: impl Fn(usize) -> H,
     ) -> Vec<Result<Decision, AgentError>> {
         let host = &host;
-        let decisions = requests.iter().enumerate().map(|(index, request)| async move {
+        let decisions = (0..requests.len()).map(|index| async move {
             let mut host = host(index);
-            (index, self.decide(request, &mut host).await)
+            (index, self.decide(&requests[index], &mut host).await)
         });
         // Unordered: a decision that takes long must not keep later ones from starting.
         let decisions = stream::iter(decisions).buffer_unordered(max_concurrency.get());
@@ -156,7 +156,7 @@ impl DecisionEngine {
             },
             prompt: wording::prompt(request),
             schema: Arc::new(schema.schema),
-            lenient: true,
+            is_lenient: true,
         };
         question.ask(host).await
     }

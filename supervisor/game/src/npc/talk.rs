@@ -143,7 +143,7 @@ impl Npc {
             generation: Some(scene.generation.clone()),
             schema: (scene.format != ReplyFormat::Text).then(|| Arc::clone(&scene.schema)),
             stream: is_streamed,
-            lenient: true,
+            is_lenient: true,
         };
         let error = match self.inner.agent.respond_with(&scene.prompt, &options, ear).await {
             Ok(response) => return Ok(response),

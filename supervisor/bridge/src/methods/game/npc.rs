@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use oam_agent::{AgentError, BoxFuture, Tool, transcript::json::SavedTranscript};
-use oam_game::{world::merge_patch, DialogueTurn, Memory, Npc, NpcError, NpcOptions, NpcSetup, NpcState, Persona, PlayerLine};
+use oam_agent::{BoxFuture, Tool, transcript::json::SavedTranscript};
+use oam_game::{
+    DialogueTurn, Memory, Npc, NpcError, NpcOptions, NpcSetup, NpcState, Persona, PlayerLine,
+    world::merge_patch,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,13 +15,11 @@ use crate::{
     coding::{self, ToolSet},
     message::{BridgeError, EventContext, Members, Payload},
     npc::{ClientNpc, NpcId, Npcs, ToolDefinitions},
-    npc_coding,
     params::Params,
-    persona_coding,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     timestamp,
     turn_host::ClientTurn,
-    worlds::Worlds,
+    worlds::{GameWorld, WorldId, Worlds},
 };
 
 const EVENTS: &str = "npc/event";
@@ -31,8 +32,14 @@ const TALK_MEMBERS: &[&str] = &["npc", "line", "context", "stream", "toolChoice"
 const UPDATE_MEMBERS: &[&str] = &["npc", "persona", "options", "memory", "tools"];
 
 pub(super) struct NpcMethods {
-    pub(super) npcs: Arc<Npcs>,
-    pub(super) worlds: Arc<Worlds>,
+    npcs: Arc<Npcs>,
+    worlds: Arc<Worlds>,
+}
+
+impl NpcMethods {
+    pub(super) fn new(npcs: Arc<Npcs>, worlds: Arc<Worlds>) -> Self {
+        Self { npcs, worlds }
+    }
 }
 
 impl MethodSet for NpcMethods {
@@ -89,13 +96,20 @@ fn create(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let mut warnings = params.unknown_members(CREATE_MEMBERS);
     let id = set.npcs.new_id(params.optional_client_id("npc")?)?;
-    let persona = persona_coding::persona(params, "persona", &mut warnings)?;
-    let memory = npc_coding::memory(params, "memory", &mut warnings)?;
+    let persona = coding::persona(params, "persona", &mut warnings)?;
+    let memory = coding::memory(params, "memory", &mut warnings)?;
     params.optional_array("tools")?;
-    let options = npc_coding::npc_options(params, "options", bridge.config().tool_timeout, &mut warnings)?;
+    let options = coding::npc_options(params, "options", bridge.config().tool_timeout, &mut warnings)?;
     let world = params.optional_string("world")?;
     let history = SavedTranscript::default();
-    add(set, bridge, params, id, Description { persona, memory, history, options, tools: params, world }, warnings)
+    add(
+        set,
+        bridge,
+        params,
+        id,
+        Description { persona, memory, history, options, tools: params, world },
+        warnings,
+    )
 }
 
 fn restore(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
@@ -113,12 +127,12 @@ fn restore(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
     };
     let id = set.npcs.new_id(id)?;
     let sent_or_saved = |name| if params.has(name) { params } else { &state };
-    let persona = persona_coding::persona(&state, "persona", &mut warnings)?;
-    let memory = npc_coding::memory(&state, "memory", &mut warnings)?;
+    let persona = coding::persona(&state, "persona", &mut warnings)?;
+    let memory = coding::memory(&state, "memory", &mut warnings)?;
     let tools = sent_or_saved("tools");
     tools.optional_array("tools")?;
     let tool_timeout = bridge.config().tool_timeout;
-    let options = npc_coding::npc_options(sent_or_saved("options"), "options", tool_timeout, &mut warnings)?;
+    let options = coding::npc_options(sent_or_saved("options"), "options", tool_timeout, &mut warnings)?;
     let mut world = sent_or_saved("world").optional_string("world")?;
     if let Some(saved) = world.filter(|_| !params.has("world"))
         && set.worlds.get(saved).is_err()
@@ -170,7 +184,7 @@ fn add(
     let npc = Npc::new(choice.model, setup)?;
     let tools: Vec<String> = npc.tools().iter().map(|tool| tool.name().to_string()).collect();
     warnings.extend(coding::tool_count_warning(tools.len()));
-    let world = world.map(|world| world.register_npc());
+    let world = world.as_ref().map(GameWorld::settle);
     let npc = ClientNpc::new(id.clone(), npc, world, choice.kind, definitions);
     set.npcs.insert(npc, bridge.config().max_npcs)?;
     Reply::now(&Created { npc: &id, tools, warnings })
@@ -249,7 +263,7 @@ struct SavedState<'a> {
     npc: &'a NpcId,
     options: NpcOptions,
     tools: ToolDefinitions,
-    world: Option<&'a str>,
+    world: Option<&'a WorldId>,
 }
 
 impl<'a> Saved<'a> {
@@ -302,16 +316,16 @@ fn update(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
         npc.npc.revise(|draft| {
             if let Some(patch) = &patches.persona {
                 let patched = patched("persona", &draft.persona, patch)?;
-                draft.persona = persona_coding::persona(&patched, "persona", &mut warnings)?;
+                draft.persona = coding::persona(&patched, "persona", &mut warnings)?;
             }
             if let Some(patch) = &patches.memory {
                 let patched = patched("memory", &draft.memory, patch)?;
-                draft.memory = npc_coding::memory(&patched, "memory", &mut warnings)?;
+                draft.memory = coding::memory(&patched, "memory", &mut warnings)?;
             }
             let timeout_before = draft.options.tool_timeout;
             if let Some(patch) = &patches.options {
                 let patched = patched("options", &draft.options, patch)?;
-                draft.options = npc_coding::npc_options(&patched, "options", default_timeout, &mut warnings)?;
+                draft.options = coding::npc_options(&patched, "options", default_timeout, &mut warnings)?;
             }
             if patches.tools.is_some() || draft.options.tool_timeout != timeout_before {
                 let set = read_tools(&definitions, draft.options.tool_timeout)?;
@@ -387,7 +401,7 @@ struct ListedNpc<'a> {
     npc: &'a NpcId,
     name: String,
     role: String,
-    world: Option<&'a str>,
+    world: Option<&'a WorldId>,
     model: &'a str,
     tools: Vec<String>,
     turn_count: usize,

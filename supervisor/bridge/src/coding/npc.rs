@@ -61,7 +61,9 @@ pub(crate) fn npc_options(
         tool_choice: coding::tool_choice(&options, "toolChoice")?.unwrap_or(ToolChoice::Explicit),
         max_tool_rounds: integer("maxToolRounds", defaults.max_tool_rounds)?,
         max_tool_calls: integer("maxToolCalls", defaults.max_tool_calls)?,
-        tool_timeout: options.optional_seconds("toolTimeoutSeconds")?.map_or(tool_timeout, TimeLimit::duration),
+        tool_timeout: options
+            .optional_seconds("toolTimeoutSeconds")?
+            .map_or(tool_timeout, TimeLimit::duration),
         world_readable: strings(&options, "worldReadable")?.unwrap_or(defaults.world_readable),
         world_writable: strings(&options, "worldWritable")?.unwrap_or(defaults.world_writable),
         world_context_paths: strings(&options, "worldContextPaths")?.unwrap_or(defaults.world_context_paths),
@@ -111,7 +113,8 @@ fn reply_format(options: &Params<'_>, key: &str) -> Result<Option<ReplyFormat>, 
     let Some(name) = options.optional_string(key)? else { return Ok(None) };
     let format = ReplyFormat::ALL.into_iter().find(|format| format.as_str() == name);
     format.map(Some).ok_or_else(|| {
-        let names: Vec<_> = ReplyFormat::ALL.iter().map(|format| format!("\"{}\"", format.as_str())).collect();
+        let names: Vec<_> =
+            ReplyFormat::ALL.iter().map(|format| format!("\"{}\"", format.as_str())).collect();
         let path = options.path(key);
         BridgeError::invalid_params(format!("'{path}' must be one of {}; got \"{name}\".", names.join(", ")))
     })
@@ -123,7 +126,9 @@ fn player_option_count(options: &Params<'_>) -> Result<Option<u8>, BridgeError> 
     let in_range = u8::try_from(count).ok().filter(|_| count <= MAX_PLAYER_OPTIONS);
     in_range.map(Some).ok_or_else(|| {
         let path = options.path(key);
-        BridgeError::invalid_params(format!("'{path}' must be between 0 and {MAX_PLAYER_OPTIONS}; got {count}."))
+        BridgeError::invalid_params(format!(
+            "'{path}' must be between 0 and {MAX_PLAYER_OPTIONS}; got {count}."
+        ))
     })
 }
 
@@ -184,5 +189,7 @@ fn add_memory_tool(tools: &mut MemoryTools, name: &str) -> Result<(), ()> {
 
 fn unknown_memory_tool(options: &Params<'_>, key: &str, name: &str) -> BridgeError {
     let path = options.path(key);
-    BridgeError::invalid_params(format!("'{path}' names unknown memory tool '{name}'; use {MEMORY_TOOL_FORMS}."))
+    BridgeError::invalid_params(format!(
+        "'{path}' names unknown memory tool '{name}'; use {MEMORY_TOOL_FORMS}."
+    ))
 }
