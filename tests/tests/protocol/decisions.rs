@@ -257,7 +257,7 @@ fn what_is_probably_not_meant_is_warned_about() {
     ];
     let result = oam.ok("decision/decide", one([chosen("go")], decision.clone()));
     assert_eq!(result["warnings"], json!(expected));
-    assert_eq!(result.as_object().unwrap().keys().last().unwrap(), "warnings");
+    assert_eq!(result.as_object().unwrap().keys().next_back().unwrap(), "warnings");
 
     let requests = [json!({"temperature": 1}), decision];
     let steps = [chosen("go"), chosen("go")];
