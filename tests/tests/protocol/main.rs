@@ -13,6 +13,7 @@ mod ids;
 mod initialize;
 mod lifecycle;
 mod limits;
+mod npc_options;
 mod options;
 mod ordering;
 mod retries;
