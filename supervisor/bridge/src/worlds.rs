@@ -88,6 +88,9 @@ impl Drop for Inhabitant {
     }
 }
 
+/// A subscription and its path.
+pub(crate) type SubscribedPath = (SubscriptionId, String);
+
 /// A client's wish to hear of changes. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Subscription {
@@ -154,7 +157,7 @@ impl Worlds {
     }
 
     /// All worlds, each with the subscriptions to it and their paths.
-    pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<(SubscriptionId, String)>)> {
+    pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<SubscribedPath>)> {
         let subscriptions = self.subscriptions();
         let mut paths: HashMap<*const GameWorld, Vec<_>> = HashMap::new();
         for (id, subscription) in &subscriptions.by_id {

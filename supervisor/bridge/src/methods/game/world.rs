@@ -157,6 +157,7 @@ fn write(
 }
 
 fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Removed<'a> {
@@ -192,6 +193,7 @@ fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
 }
 
 fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Deleted<'a> {
@@ -274,6 +276,7 @@ fn notifier(
 }
 
 fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     struct Unsubscribed<'a> {
         subscription: &'a SubscriptionId,
