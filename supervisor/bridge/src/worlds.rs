@@ -92,6 +92,9 @@ pub(crate) struct Subscription {
     pub(crate) _observation: Observation,
 }
 
+/// A subscription's id, and its path as the client gave it.
+pub(crate) type Subscribed = (SubscriptionId, String);
+
 /// All worlds and subscriptions, in the order of their creation.
 #[derive(Debug, Default)]
 pub(crate) struct Worlds {
@@ -176,7 +179,7 @@ impl Worlds {
     }
 
     /// All worlds, each with the subscriptions to it and their paths.
-    pub(crate) fn all(&self) -> Vec<(Arc<GameWorld>, Vec<(SubscriptionId, String)>)> {
+    pub(crate) fn all(&self) -> Vec<(Arc<GameWorld>, Vec<Subscribed>)> {
         let state = self.lock();
         let mut subscriptions: IndexMap<&WorldId, Vec<_>> =
             state.by_id.keys().map(|id| (id, Vec::new())).collect();

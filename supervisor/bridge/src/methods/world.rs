@@ -166,7 +166,7 @@ fn write(
 fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Removed<'a> {
+    struct Removal<'a> {
         world: &'a WorldId,
         path: &'a str,
         removed: bool,
@@ -176,7 +176,7 @@ fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     let world = worlds.named(&request.params)?;
     let given = request.params.string("path")?;
     let removal = world.world.remove(&world.path(given)?);
-    Reply::now(&Removed {
+    Reply::now(&Removal {
         world: &world.id,
         path: given,
         removed: removal.old_value.is_some(),
@@ -201,13 +201,13 @@ fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
 fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Deleted<'a> {
+    struct Deletion<'a> {
         world: &'a WorldId,
         deleted: bool,
         ended_subscriptions: usize,
     }
     let (world, ended_subscriptions) = worlds.remove(request.params.string("world")?)?;
-    Reply::now(&Deleted { world: &world.id, deleted: true, ended_subscriptions })
+    Reply::now(&Deletion { world: &world.id, deleted: true, ended_subscriptions })
 }
 
 #[derive(Serialize)]
@@ -281,7 +281,7 @@ fn notifier(
 
 fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
-    struct Unsubscribed<'a> {
+    struct Ended<'a> {
         subscription: &'a SubscriptionId,
         world: &'a WorldId,
         path: &'a str,
@@ -289,5 +289,5 @@ fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> 
     }
     let (id, Subscription { world, path, .. }) =
         worlds.unsubscribe(request.params.string("subscription")?)?;
-    Reply::now(&Unsubscribed { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
+    Reply::now(&Ended { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
 }
