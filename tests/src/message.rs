@@ -105,8 +105,8 @@ impl RpcError {
 pub struct ToolCall {
     /// The request's id, `t-<n>`.
     pub id: String,
-    /// The session whose turn calls.
-    pub session: String,
+    /// The session whose turn calls; `None` where no session does.
+    pub session: Option<String>,
     /// The turn's request id as it was sent; `null` for a turn that nobody awaits.
     pub request_id: Value,
     /// The call's own id.
@@ -126,7 +126,7 @@ impl ToolCall {
         let (params, text) = (&message["params"], |value: &Value| value.as_str().map(str::to_owned));
         Some(Self {
             id: text(&message["id"])?,
-            session: text(&params["session"])?,
+            session: text(&params["session"]),
             request_id: params["requestId"].clone(),
             call_id: text(&params["call"]["id"])?,
             name: text(&params["call"]["name"])?,

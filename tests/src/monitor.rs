@@ -146,7 +146,7 @@ impl Monitor {
     /// A call may be withdrawn while its answer is under way, so withdrawing an answered call is no violation.
     fn tool_cancel(&mut self, message: &Message) -> Result<(), String> {
         let params = &message.value["params"];
-        let texts = ["session", "id", "callId", "reason"].iter().all(|name| params[name].is_string());
+        let texts = ["id", "callId", "reason"].iter().all(|name| params[name].is_string());
         if !texts {
             return Err("an incomplete tool/cancel".to_owned());
         }

@@ -49,6 +49,8 @@ impl Default for AgentOptions {
 pub struct AgentSetup {
     /// System instructions.
     pub instructions: Option<Arc<str>>,
+    /// Text that follows the instructions; see [`Agent::set_context_note`].
+    pub context_note: Option<Arc<str>>,
     /// The tools the model may call.
     pub tools: Vec<Tool>,
     /// A conversation to go on with.
@@ -119,13 +121,13 @@ impl Agent {
     /// Fails when two tools share a name or one has the reserved name `respond_directly`.
     pub fn new(model: Arc<dyn Model>, setup: AgentSetup) -> Result<Self, AgentError> {
         check_tool_names(&setup.tools)?;
-        let settings =
-            Settings { instructions: setup.instructions, context_note: None, tools: setup.tools.into() };
+        let AgentSetup { instructions, context_note, tools, history, options } = setup;
+        let settings = Settings { instructions, context_note, tools: tools.into() };
         Ok(Self {
             inner: Arc::new(Inner {
                 model,
-                options: setup.options,
-                conversation: SharedConversation::new(Conversation::new(settings, setup.history)),
+                options,
+                conversation: SharedConversation::new(Conversation::new(settings, history)),
                 turn: tokio::sync::Mutex::new(()),
                 cache_key: fastrand::u64(..),
             }),
@@ -154,8 +156,10 @@ impl Agent {
             conversation: &inner.conversation,
             prompt,
             policy: options.policy.as_ref().unwrap_or(&inner.options.policy),
+            generation: options.generation.as_ref().unwrap_or(&inner.options.generation),
             schema: options.schema.as_ref(),
             stream: options.stream,
+            is_lenient: options.is_lenient,
         };
         turn.run(host).await
     }
@@ -166,14 +170,14 @@ impl Agent {
         Run::start(self.clone(), prompt.into(), options)
     }
 
-    /// Summarizes all but the most recent turns into the context note and drops them, with one model step.
-    /// Returns the summary, or `None` when there was nothing to summarize. `commit` is asked right before the
-    /// conversation is changed and may still refuse (then the operation is cancelled). Dropping the future
-    /// changes nothing.
+    /// Summarizes all but the most recent turns and drops them, with one model step; the summary becomes the context
+    /// note or goes to the host. Returns the summary, or `None` when there was nothing to summarize. `commit` is
+    /// given the summary right before the conversation is changed and may still refuse (then the operation is
+    /// cancelled). Dropping the future changes nothing.
     pub async fn compact(
         &self,
         compaction: &Compaction,
-        commit: impl FnOnce() -> bool + Send,
+        commit: impl FnOnce(&str) -> bool + Send,
     ) -> Result<Option<String>, AgentError> {
         let inner = &*self.inner;
         let _turn = inner.turn.lock().await;
@@ -224,6 +228,11 @@ impl Agent {
     /// How many entries [`saved_transcript`](Self::saved_transcript) has now, instructions not counted.
     pub fn entry_count(&self) -> usize {
         self.inner.conversation.lock().public_transcript().len()
+    }
+
+    /// How many turns the conversation holds, the one in progress included.
+    pub fn turn_count(&self) -> usize {
+        self.inner.conversation.lock().transcript().prompts().len()
     }
 
     /// The conversation to save, with instructions and tools in force; during a turn the state in progress.

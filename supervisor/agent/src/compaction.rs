@@ -23,11 +23,48 @@ pub struct Compaction {
     pub keep_recent_turns: usize,
     /// What the summarizing model is told; `None` takes the built-in instructions.
     pub summary_instructions: Option<String>,
+    /// What the summarizing model reads before the lines of each side.
+    pub speakers: Speakers,
+    /// Who keeps the summary.
+    pub keeper: SummaryKeeper,
+}
+
+/// What the two sides of a conversation are called.
+#[derive(Debug, Clone)]
+pub struct Speakers {
+    /// The side that asks.
+    pub user: String,
+    /// The side that answers.
+    pub assistant: String,
+}
+
+impl Default for Speakers {
+    fn default() -> Self {
+        Self { user: "User".to_owned(), assistant: "Assistant".to_owned() }
+    }
+}
+
+/// Who keeps a conversation's summary.
+#[derive(Debug, Clone, Default)]
+pub enum SummaryKeeper {
+    /// The agent, as its context note.
+    #[default]
+    ContextNote,
+    /// The host, which gets the new summary and sets the context note itself.
+    Host {
+        /// The summary that the host has so far.
+        so_far: Option<String>,
+    },
 }
 
 impl Default for Compaction {
     fn default() -> Self {
-        Self { keep_recent_turns: 2, summary_instructions: None }
+        Self {
+            keep_recent_turns: 2,
+            summary_instructions: None,
+            speakers: Speakers::default(),
+            keeper: SummaryKeeper::default(),
+        }
     }
 }
 
@@ -36,15 +73,19 @@ pub(crate) async fn run(
     cache_key: u64,
     shared: &SharedConversation,
     compaction: &Compaction,
-    commit: impl FnOnce() -> bool,
+    commit: impl FnOnce(&str) -> bool,
 ) -> Result<Option<String>, AgentError> {
     let (transcript, note) = {
         let conversation = shared.lock();
         (conversation.transcript().clone(), conversation.settings.context_note.clone())
     };
+    let so_far = match &compaction.keeper {
+        SummaryKeeper::ContextNote => note.as_deref(),
+        SummaryKeeper::Host { so_far } => so_far.as_deref(),
+    };
     let Some(cut) = cut_point(&transcript, compaction.keep_recent_turns) else { return Ok(None) };
     let mut question = Transcript::default();
-    question.push(Entry::prompt(summary_prompt(&transcript[..cut], note.as_deref())));
+    question.push(Entry::prompt(summary_prompt(&transcript[..cut], so_far, &compaction.speakers)));
     drop(transcript);
     let request = StepRequest {
         instructions: Some(compaction.summary_instructions.as_deref().unwrap_or(SUMMARY_INSTRUCTIONS).into()),
@@ -65,12 +106,14 @@ pub(crate) async fn run(
             return Err(ModelError::new(ErrorCode::GenerationFailed, message).into());
         }
     };
-    if !commit() {
+    if !commit(&summary) {
         return Err(AgentError::Cancelled);
     }
     let mut conversation = shared.lock();
     conversation.transcript_mut().drop_front(cut);
-    conversation.settings.context_note = Some(summary.as_str().into());
+    if let SummaryKeeper::ContextNote = compaction.keeper {
+        conversation.settings.context_note = Some(summary.as_str().into());
+    }
     conversation.apply_settings();
     Ok(Some(summary))
 }
@@ -85,7 +128,8 @@ fn cut_point(transcript: &Transcript, keep_recent_turns: usize) -> Option<usize>
     Some(prompts.get(first_kept).copied().unwrap_or(transcript.len()))
 }
 
-fn summary_prompt(entries: &[Arc<Entry>], summary_so_far: Option<&str>) -> String {
+fn summary_prompt(entries: &[Arc<Entry>], summary_so_far: Option<&str>, speakers: &Speakers) -> String {
+    let Speakers { user, assistant } = speakers;
     let mut prompt = String::new();
     if let Some(summary) = summary_so_far {
         let _ = write!(prompt, "Summary so far:\n{summary}\n\n");
@@ -94,12 +138,12 @@ fn summary_prompt(entries: &[Arc<Entry>], summary_so_far: Option<&str>) -> Strin
     for entry in entries {
         match &entry.content {
             EntryContent::Prompt(asked) => {
-                let _ = write!(prompt, "\nUser: {}", plain_text(&asked.segments));
+                let _ = write!(prompt, "\n{user}: {}", plain_text(&asked.segments));
             }
             EntryContent::ToolCalls(calls) => {
                 for call in calls {
                     let arguments = json_text::compact(&call.arguments);
-                    let _ = write!(prompt, "\n[Assistant used {} {arguments}]", call.name);
+                    let _ = write!(prompt, "\n[{assistant} used {} {arguments}]", call.name);
                 }
             }
             EntryContent::ToolOutput(output) => {
@@ -107,7 +151,7 @@ fn summary_prompt(entries: &[Arc<Entry>], summary_so_far: Option<&str>) -> Strin
                 let _ = write!(prompt, "\n[{} result: {text}]", output.tool_name);
             }
             EntryContent::Response(response) => {
-                let _ = write!(prompt, "\nAssistant: {}", plain_text(&response.segments));
+                let _ = write!(prompt, "\n{assistant}: {}", plain_text(&response.segments));
             }
             EntryContent::Opaque(_) => {}
         }
@@ -177,6 +221,6 @@ mod tests {
             Assistant: It is shut.
             User: Decide.
             Assistant: {"choice":"wait"}"#]]
-        .assert_eq(&summary_prompt(&two_turns(), Some("They met.")));
+        .assert_eq(&summary_prompt(&two_turns(), Some("They met."), &Speakers::default()));
     }
 }

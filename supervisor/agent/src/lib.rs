@@ -36,7 +36,7 @@ mod unavailable;
 mod voice;
 
 pub use agent::{Agent, AgentOptions, AgentSetup, check_tool_names};
-pub use compaction::Compaction;
+pub use compaction::{Compaction, Speakers, SummaryKeeper};
 pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
 pub use host::{NoHost, TurnHost};

@@ -34,10 +34,14 @@ const REFUSED_ROUNDS: u32 = 2;
 pub struct TurnOptions {
     /// How the turn may use tools; `None` takes the agent's policy.
     pub policy: Option<ToolPolicy>,
+    /// How to generate; `None` takes the agent's options.
+    pub generation: Option<GenerationOptions>,
     /// The form of the answer, if it is to be structured. Tools may be called first.
     pub schema: Option<Arc<GenerationSchema>>,
     /// Whether the host hears the answer grow.
     pub stream: bool,
+    /// Whether structured answers that do not fit the schema count too: for a host that reads them leniently.
+    pub is_lenient: bool,
 }
 
 /// What stays the same during a turn.
@@ -48,8 +52,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) conversation: &'a SharedConversation,
     pub(crate) prompt: &'a str,
     pub(crate) policy: &'a ToolPolicy,
+    pub(crate) generation: &'a GenerationOptions,
     pub(crate) schema: Option<&'a Arc<GenerationSchema>>,
     pub(crate) stream: bool,
+    pub(crate) is_lenient: bool,
 }
 
 /// What a turn that runs reads and writes.
@@ -111,7 +117,7 @@ impl Turn<'_> {
     fn prompt_entry(&self) -> Entry {
         Entry::new(EntryContent::Prompt(Prompt {
             segments: vec![Segment::text(self.prompt)],
-            options: saved_options(&self.options.generation),
+            options: saved_options(self.generation),
             context_options: None,
             response_format: self.schema.map(|schema| ResponseFormat {
                 name: schema.name().to_owned(),
@@ -200,7 +206,7 @@ impl Course<'_> {
             tools: plan.model_tools(),
             tool_mode: plan.mode,
             schema: turn.schema.cloned(),
-            options: turn.options.generation.clone(),
+            options: turn.generation.clone(),
             stream: turn.stream,
             cache_key: turn.cache_key,
         };
@@ -220,7 +226,7 @@ impl Course<'_> {
         turn.model.step(request, &mut sink).await
     }
 
-    /// Turns the last step's content into the turn's answer, checked against the schema.
+    /// Turns the last step's content into the turn's answer, checked against the schema unless the turn is lenient.
     fn answer(&mut self, content: StepContent, usage: Usage) -> Result<Answer, ModelError> {
         let Some(schema) = self.turn.schema else {
             let text = match content {
@@ -239,9 +245,11 @@ impl Course<'_> {
             })?,
             StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
         };
-        schema
-            .validate(&value)
-            .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
+        if !self.turn.is_lenient {
+            schema
+                .validate(&value)
+                .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
+        }
         let value = schema.reorder(value);
         Ok(Answer { text: json_text::compact(&value), structured: Some(value), usage })
     }

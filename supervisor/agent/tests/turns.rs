@@ -293,6 +293,18 @@ async fn a_structured_answer_that_breaks_its_schema_never_reaches_the_host() {
     }
 }
 
+#[tokio::test]
+async fn a_lenient_turn_takes_any_json_for_an_answer() {
+    let options = TurnOptions { schema: Some(decision()), is_lenient: true, ..TurnOptions::default() };
+    for (step, text) in [
+        (json!({"json": {"choice": "burn", "reasoning": 7}}), r#"{"reasoning":7,"choice":"burn"}"#),
+        (json!({"text": "[1]"}), "[1]"),
+    ] {
+        let response = agent(scripted(&json!([step])), vec![]).respond("Go.", &options).await.unwrap();
+        assert_eq!(response.text, text);
+    }
+}
+
 /// What a stream yields, in short, and how it ended.
 async fn yielded(agent: &Agent) -> (Vec<&'static str>, Option<AgentError>) {
     let mut run = agent.run("Go.", TurnOptions::default());
@@ -434,15 +446,15 @@ async fn compaction_folds_the_note_and_the_older_turns_into_a_new_note() {
         agent.respond(prompt, &TurnOptions::default()).await.unwrap();
     }
     let compaction = Compaction { keep_recent_turns: 1, ..Compaction::default() };
-    let refused = agent.compact(&compaction, || false).await;
+    let refused = agent.compact(&compaction, |_| false).await;
     assert!(matches!(refused, Err(AgentError::Cancelled)));
     assert_eq!((agent.entry_count(), agent.context_note()), (4, None), "a refused commit changes nothing");
 
-    let summary = agent.compact(&compaction, || true).await.unwrap();
+    let summary = agent.compact(&compaction, |_| true).await.unwrap();
     assert_eq!(summary.as_deref(), Some("(script exhausted)"));
     assert_eq!(agent.entry_count(), 2);
     assert_eq!(agent.context_note().as_deref(), Some("(script exhausted)"));
-    assert_eq!(agent.compact(&compaction, || true).await.unwrap(), None, "nothing is left to compact");
+    assert_eq!(agent.compact(&compaction, |_| true).await.unwrap(), None, "nothing is left to compact");
 }
 
 #[tokio::test]

@@ -2,6 +2,9 @@
 //!
 //! Each reader names the parameter it complains about; paths such as `tools[0].parameters` lead to the place.
 
+mod npc;
+mod persona;
+
 use std::{borrow::Cow, collections::HashSet, sync::Arc, time::Duration};
 
 use oam_agent::{
@@ -17,6 +20,9 @@ use crate::{
     message::BridgeError,
     params::{Params, TimeLimit},
 };
+
+pub(crate) use npc::{memory, npc_options};
+pub(crate) use persona::persona;
 
 /// Tools beyond this number make the on-device model unreliable.
 const RECOMMENDED_TOOLS: usize = 5;
@@ -138,7 +144,7 @@ fn sampling(params: &Params<'_>, key: &str) -> Result<Option<Sampling>, BridgeEr
 }
 
 /// An integer of at least `min`. Counts that no run could reach mean the largest that fits.
-fn optional_count(params: &Params<'_>, key: &str, min: i64) -> Result<Option<u32>, BridgeError> {
+pub(crate) fn optional_count(params: &Params<'_>, key: &str, min: i64) -> Result<Option<u32>, BridgeError> {
     let count = params.optional_integer(key, min)?;
     Ok(count.map(|count| u32::try_from(count).unwrap_or(u32::MAX)))
 }

@@ -12,11 +12,13 @@ use crate::registry::MethodSet;
 pub struct BridgeConfig {
     /// How many sessions may exist at once.
     pub max_sessions: usize,
+    /// How many NPCs may exist at once.
+    pub max_npcs: usize,
     /// How many worlds may exist at once.
     pub max_worlds: usize,
     /// How many subscriptions to worlds there may be at once, those of all worlds together.
     pub max_world_subscriptions: usize,
-    /// How many unfinished operations one session may have.
+    /// How many unfinished operations one session or NPC may have.
     pub max_pending_operations: usize,
     /// The time a client has to answer a `tool/call`, unless session or tool say otherwise; `None` is no limit.
     pub tool_timeout: Option<Duration>,
@@ -36,6 +38,7 @@ impl Default for BridgeConfig {
     fn default() -> Self {
         Self {
             max_sessions: 64,
+            max_npcs: 128,
             max_worlds: 64,
             max_world_subscriptions: 256,
             max_pending_operations: 10_000,
@@ -53,6 +56,7 @@ impl fmt::Debug for BridgeConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BridgeConfig")
             .field("max_sessions", &self.max_sessions)
+            .field("max_npcs", &self.max_npcs)
             .field("max_worlds", &self.max_worlds)
             .field("max_world_subscriptions", &self.max_world_subscriptions)
             .field("max_pending_operations", &self.max_pending_operations)

@@ -40,6 +40,8 @@ mod coding;
 mod config;
 pub mod message;
 mod methods;
+mod npc;
+mod objects;
 pub mod outbox;
 pub mod params;
 mod queue;

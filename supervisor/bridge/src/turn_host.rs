@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use oam_agent::{
     Agent, AgentError, CallId, ToolCall, ToolOutput, TurnEvent, TurnHost, TurnOptions, TurnResponse,
 };
+use oam_game::{DialogueEvent, DialogueHost, DialogueTurn, Npc, PlayerLine};
 use tokio::sync::oneshot;
 
 use crate::{
     bridge::Bridge,
     client_calls::ClientCallId,
-    message::{EventContext, Outgoing, Payload},
+    message::{EventContext, Members, Outgoing, Payload},
     queue::Operation,
 };
 
@@ -39,6 +40,20 @@ impl ClientTurn<'_> {
         let mut host = ClientHost { turn: self, is_heard: options.stream, calls: BTreeMap::new() };
         agent.respond_with(prompt, options, &mut host).await
     }
+
+    /// Has `npc` answer `player`; a streamed line's events go to the client. Dropping the future cancels the turn:
+    /// open client calls get `tool/cancel`.
+    pub async fn talk(self, npc: &Npc, player: &PlayerLine) -> Result<DialogueTurn, AgentError> {
+        let mut host = ClientHost { turn: self, is_heard: player.stream, calls: BTreeMap::new() };
+        npc.talk(player, &mut host).await
+    }
+}
+
+/// The host of a turn outside of any queue whose events nobody hears: only its client calls go out, with `members`.
+pub(crate) fn calls_only(bridge: &Bridge, members: Members) -> impl TurnHost {
+    let context = Arc::new(EventContext::new("", members));
+    let turn = ClientTurn { bridge, context, operation: None };
+    ClientHost { turn, is_heard: false, calls: BTreeMap::new() }
 }
 
 struct ClientHost<'a> {
@@ -91,6 +106,27 @@ impl TurnHost for ClientHost<'_> {
 
     fn commit(&mut self) -> bool {
         self.turn.operation.as_ref().is_none_or(|operation| operation.commit().is_ok())
+    }
+}
+
+impl DialogueHost for ClientHost<'_> {
+    fn event(&mut self, event: DialogueEvent) {
+        if self.is_heard {
+            let event = Payload::of(&event);
+            self.turn.bridge.outbox().push(Outgoing::Event { context: &self.turn.context, event: &event });
+        }
+    }
+
+    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
+        TurnHost::call_client(self, call)
+    }
+
+    fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
+        TurnHost::abandon_client_call(self, call, reason);
+    }
+
+    fn commit(&mut self) -> bool {
+        TurnHost::commit(self)
     }
 }
 

@@ -1,4 +1,32 @@
 //! Game characters and the world they act in, on top of the agents of [`oam_agent`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod content;
+mod decision;
+mod emotion;
+mod instructions;
+mod line;
+mod memory;
+mod npc;
+mod one_off;
+mod persona;
+mod prompt;
+mod reply;
+mod reply_stream;
+#[cfg(test)]
+mod test_model;
+mod wording;
 pub mod world;
+
+pub use content::{ContentGenerator, ContentRequest};
+pub use decision::{
+    Decision, DecisionEngine, DecisionOption, DecisionOptions, DecisionRequest, InvalidOptions, OptionId,
+};
+pub use emotion::Emotion;
+pub use memory::{Memory, MemoryChanges, Relationship, Remembered};
+pub use npc::{
+    DialogueHost, DialogueTurn, MemoryTools, Npc, NpcDraft, NpcError, NpcOptions, NpcSetup, NpcState,
+    PlayerLine, ReplyFormat,
+};
+pub use persona::Persona;
+pub use reply_stream::DialogueEvent;

@@ -6,6 +6,8 @@
 mod budgets;
 mod cancellation;
 mod compaction;
+mod content;
+mod decisions;
 mod framing;
 mod ids;
 mod initialize;

@@ -70,7 +70,7 @@ fn a_record_tells_the_call_its_output_and_its_duration() {
     );
     let turn = oam.start_turn_with("a", "x", json!({"stream": true}));
     let call = oam.tool_call();
-    assert_eq!((call.session.as_str(), call.name.as_str()), ("a", "look"));
+    assert_eq!((call.session.as_deref(), call.name.as_str()), (Some("a"), "look"));
     assert_eq!(call.arguments, json!({"what": "door"}));
     oam.reply(&call, json!({"open": false}));
     let result = oam.wait_ok(&turn);

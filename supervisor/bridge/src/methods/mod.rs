@@ -5,21 +5,21 @@
 )]
 
 mod core;
+mod game;
 mod schema;
 mod session;
-mod world;
 
 use std::sync::Arc;
 
-use crate::{registry::MethodSet, worlds::Worlds};
+use crate::registry::MethodSet;
 
 /// The method sets that every bridge has.
 pub(crate) fn built_in() -> Vec<Arc<dyn MethodSet>> {
-    let worlds = Arc::new(Worlds::default());
-    vec![
+    let mut sets: Vec<Arc<dyn MethodSet>> = vec![
         Arc::new(core::CoreMethods),
         Arc::new(session::SessionMethods::default()),
         Arc::new(schema::SchemaMethods),
-        Arc::new(world::WorldMethods::new(worlds)),
-    ]
+    ];
+    sets.extend(game::method_sets());
+    sets
 }

@@ -76,13 +76,6 @@ struct WithWarnings<'a> {
     warnings: Vec<String>,
 }
 
-impl Sessions {
-    /// The session that a request names.
-    fn named(&self, request: &Request) -> Result<Arc<Session>, BridgeError> {
-        self.get(request.params.string("session")?)
-    }
-}
-
 fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let config = bridge.config();
@@ -115,8 +108,13 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     warnings.extend(coding::tool_count_warning(tools.len()));
     let choice = coding::model(bridge, params, "model")?;
     warnings.extend(choice.availability_warning());
-    let setup =
-        AgentSetup { instructions: setup_instructions, tools, history: transcript, options: options.agent };
+    let setup = AgentSetup {
+        instructions: setup_instructions,
+        context_note: None,
+        tools,
+        history: transcript,
+        options: options.agent,
+    };
     let session = Session {
         id: id.clone(),
         agent: Agent::new(choice.model, setup)?,
@@ -144,7 +142,7 @@ struct RespondResult<'a> {
 }
 
 fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     let Request { bridge, id, params } = request;
     let prompt = params.string("prompt")?.to_owned();
     let stream = params.optional_bool("stream")?.unwrap_or(false);
@@ -163,7 +161,7 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
             context: Arc::new(EventContext::new(EVENTS, members)),
             operation: Some(operation),
         };
-        let options = TurnOptions { policy, schema, stream };
+        let options = TurnOptions { policy, schema, stream, ..TurnOptions::default() };
         let TurnResponse { text, structured, tool_calls, usage, steps } = turn
             .run(&session.agent, &prompt, &options)
             .await
@@ -195,7 +193,7 @@ fn cancel(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
         session: &'a SessionId,
         cancelled: usize,
     }
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     Reply::now(&Cancelled { session: &session.id, cancelled: session.queue.cancel_all() })
 }
 
@@ -255,12 +253,12 @@ fn transcript(sessions: &Sessions, request: Request) -> Result<Reply, BridgeErro
         session: &'a SessionId,
         transcript: SavedTranscript,
     }
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     Reply::now(&Saved { session: &session.id, transcript: session.agent.saved_transcript() })
 }
 
 fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.reset().await;
@@ -269,7 +267,7 @@ fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
 }
 
 fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     let instructions = request.params.optional_string("instructions")?.map(Arc::from);
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
@@ -279,7 +277,7 @@ fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, Brid
 }
 
 fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     let note = request.params.optional_string("note")?.map(Arc::from);
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
@@ -289,7 +287,7 @@ fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, Brid
 }
 
 fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     let set = coding::required_tools(&request.params, "tools", session.tool_timeout)?;
     check_tool_names(&set.tools)?;
     let mut warnings = set.warnings;
@@ -307,16 +305,17 @@ fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         session: &'a SessionId,
         summary: Option<&'a str>,
     }
-    let session = sessions.named(&request)?;
+    let session = sessions.named(&request.params)?;
     let defaults = Compaction::default();
     let keep_recent_turns = request.params.optional_integer("keepRecentTurns", 0)?;
     let compaction = Compaction {
         keep_recent_turns: keep_recent_turns
             .map_or(defaults.keep_recent_turns, |turns| usize::try_from(turns).unwrap_or(usize::MAX)),
         summary_instructions: request.params.optional_string("summaryInstructions")?.map(str::to_owned),
+        ..defaults
     };
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
-        let summary = session.agent.compact(&compaction, || operation.commit().is_ok()).await?;
+        let summary = session.agent.compact(&compaction, |_| operation.commit().is_ok()).await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
 }

@@ -227,6 +227,14 @@ impl World {
     }
 }
 
+/// What a merge patch makes of a value (RFC 7386): objects merge, `null` deletes, anything else replaces. Below 64
+/// levels a patch is stored as it is. Fails when an object would become something else, or nest deeper than
+/// [`MAX_DEPTH`].
+pub fn merge_patch(mut value: Value, patch: Value) -> Result<Value, WorldError> {
+    edit::merge(&mut value, &WorldPath::root(), patch, &mut Vec::new())?;
+    Ok(value)
+}
+
 /// A panic of a callback leaves the world whole: edits are finished before anybody is told.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)

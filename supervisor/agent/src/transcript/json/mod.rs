@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{EntryId, Transcript};
+use super::{EntryContent, EntryId, Transcript};
 use crate::tool::ToolDefinition;
 
 /// What the envelope's `type` says.
@@ -60,6 +60,19 @@ impl SavedTranscript {
     /// and where, as in `entries[3].contents[0]: unknown segment type "sound"`.
     pub fn from_json(value: &Value) -> Result<Self, String> {
         read::saved_transcript(value).map_err(|problem| problem.to_string())
+    }
+
+    /// The same without a turn that has no answer yet.
+    #[must_use]
+    pub fn without_unfinished_turn(mut self) -> Self {
+        let transcript = &mut self.transcript;
+        let last_prompt = (0..transcript.len()).rev().find(|index| transcript.starts_turn(*index));
+        if let Some(prompt) = last_prompt
+            && !transcript[prompt..].iter().any(|entry| matches!(entry.content, EntryContent::Response(_)))
+        {
+            transcript.truncate(prompt);
+        }
+        self
     }
 
     /// The saved form as a value. To write it as text, serialize the transcript itself.

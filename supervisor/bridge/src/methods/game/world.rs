@@ -62,13 +62,6 @@ impl MethodSet for WorldMethods {
     }
 }
 
-impl Worlds {
-    /// The world that a request names.
-    fn named(&self, params: &Params<'_>) -> Result<Arc<GameWorld>, BridgeError> {
-        self.get(params.string("world")?)
-    }
-}
-
 /// The path that a request may give; the root if it does not.
 fn optional_path<'p>(params: &'p Params<'_>) -> Result<&'p str, BridgeError> {
     Ok(params.optional_string("path")?.unwrap_or_default())
@@ -110,7 +103,7 @@ fn create(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     let world = World::new(state.unwrap_or_else(|| Value::Object(Map::new())))
         .map_err(|error| world_error(&id, &error))?;
     let version = world.version();
-    worlds.insert(id.clone(), world, bridge.config().max_worlds)?;
+    worlds.insert(GameWorld::new(id.clone(), world), bridge.config().max_worlds)?;
     Reply::now(&Created { world: &id, version })
 }
 
@@ -206,7 +199,8 @@ fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
         deleted: bool,
         ended_subscriptions: usize,
     }
-    let (world, ended_subscriptions) = worlds.remove(request.params.string("world")?)?;
+    let world = worlds.remove(request.params.string("world")?)?;
+    let ended_subscriptions = worlds.end_subscriptions(&world);
     Reply::now(&Deletion { world: &world.id, deleted: true, ended_subscriptions })
 }
 
@@ -233,7 +227,7 @@ fn list(worlds: &Worlds, _: Request) -> Result<Reply, BridgeError> {
     struct All<'a> {
         worlds: Vec<ListedWorld<'a>>,
     }
-    let all = worlds.all();
+    let all = worlds.all_with_subscriptions();
     let worlds = all.iter().map(|(world, subscriptions)| ListedWorld {
         world: &world.id,
         version: world.world.version(),

@@ -1,0 +1,164 @@
+//! The objects that clients create and name: sessions, NPCs, worlds. Each kind has one list of them.
+
+use std::{
+    borrow::Borrow,
+    fmt,
+    hash::{Hash, Hasher},
+    marker::PhantomData,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use indexmap::IndexMap;
+use serde::{Serialize, Serializer};
+
+use crate::{message::BridgeError, params::Params};
+
+/// Something that a client creates and names.
+pub(crate) trait Object: Sized {
+    /// The parameter that names one.
+    const PARAMETER: &'static str;
+
+    /// Generated ids are this and a number.
+    const ID_PREFIX: &'static str;
+
+    fn id(&self) -> &Id<Self>;
+
+    /// There is none with this id.
+    fn not_found(id: &str) -> BridgeError;
+
+    /// The id is in use.
+    fn exists(id: &str) -> BridgeError;
+
+    /// There are as many as there may be.
+    fn limit_reached(limit: usize) -> BridgeError;
+}
+
+/// Identifies an object among those of its kind: chosen by the client or generated.
+pub(crate) struct Id<T> {
+    text: Arc<str>,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Id<T> {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.into(), kind: PhantomData }
+    }
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        Self { text: Arc::clone(&self.text), kind: PhantomData }
+    }
+}
+
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<T> Eq for Id<T> {}
+
+impl<T> Hash for Id<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl<T> Borrow<str> for Id<T> {
+    fn borrow(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<T> fmt::Debug for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.text, f)
+    }
+}
+
+impl<T> fmt::Display for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<T> Serialize for Id<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// All objects of a kind, in the order of their creation.
+#[derive(Debug)]
+pub(crate) struct Objects<T> {
+    state: Mutex<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    by_id: IndexMap<Id<T>, Arc<T>>,
+    last_generated: u64,
+}
+
+impl<T> Default for Objects<T> {
+    fn default() -> Self {
+        Self { state: Mutex::new(State { by_id: IndexMap::new(), last_generated: 0 }) }
+    }
+}
+
+impl<T: Object> Objects<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object with this id.
+    pub(crate) fn get(&self, id: &str) -> Result<Arc<T>, BridgeError> {
+        self.lock().by_id.get(id).cloned().ok_or_else(|| T::not_found(id))
+    }
+
+    /// The object that a request names.
+    pub(crate) fn named(&self, params: &Params<'_>) -> Result<Arc<T>, BridgeError> {
+        self.get(params.string(T::PARAMETER)?)
+    }
+
+    /// The id for a new object: the given one, if it is unused, or the next generated one.
+    pub(crate) fn new_id(&self, chosen: Option<&str>) -> Result<Id<T>, BridgeError> {
+        let mut state = self.lock();
+        if let Some(id) = chosen {
+            let is_used = state.by_id.contains_key(id);
+            return if is_used { Err(T::exists(id)) } else { Ok(Id::new(id)) };
+        }
+        loop {
+            state.last_generated += 1;
+            let id = Id::new(&format!("{}{}", T::ID_PREFIX, state.last_generated));
+            if !state.by_id.contains_key(&id) {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Adds an object, unless there are `limit` already.
+    pub(crate) fn insert(&self, object: T, limit: usize) -> Result<(), BridgeError> {
+        let mut state = self.lock();
+        if state.by_id.len() >= limit {
+            return Err(T::limit_reached(limit));
+        }
+        state.by_id.insert(object.id().clone(), Arc::new(object));
+        Ok(())
+    }
+
+    /// Frees the id and returns the object it belonged to.
+    pub(crate) fn remove(&self, id: &str) -> Result<Arc<T>, BridgeError> {
+        self.lock().by_id.shift_remove(id).ok_or_else(|| T::not_found(id))
+    }
+
+    /// Takes all objects out.
+    pub(crate) fn remove_all(&self) -> Vec<Arc<T>> {
+        std::mem::take(&mut self.lock().by_id).into_values().collect()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        self.lock().by_id.values().cloned().collect()
+    }
+}

@@ -1,0 +1,244 @@
+//! Characters that converse.
+//!
+//! An [`Npc`] is a character sheet, a memory and a conversation. [`talk`] runs a turn of dialogue, [`bark`] has the
+//! character say something by the way, [`compaction`] keeps long conversations short. What a character is lies in
+//! [`character`]; the conversation lies in an [`Agent`], which is told before each turn what the character has become.
+
+mod bark;
+mod character;
+mod compaction;
+mod host;
+mod memory_tools;
+mod options;
+mod talk;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oam_agent::{
+    Agent, AgentOptions, AgentSetup, Model, Tool,
+    transcript::{Transcript, json::SavedTranscript},
+};
+use serde::Serialize;
+
+pub use character::NpcError;
+pub use host::DialogueHost;
+pub use options::{MemoryTools, NpcOptions, ReplyFormat};
+pub use talk::{DialogueTurn, PlayerLine};
+
+use crate::{memory::Memory, persona::Persona, world::World};
+use character::{Briefing, Character};
+use compaction::RunningCompaction;
+
+/// How an NPC starts.
+#[derive(Debug, Clone)]
+pub struct NpcSetup {
+    /// Who it is.
+    pub persona: Persona,
+    /// The tools that the game gives it. World and memory tools come on top.
+    pub tools: Vec<Tool>,
+    /// The world it lives in.
+    pub world: Option<World>,
+    /// What it remembers.
+    pub memory: Memory,
+    /// How it behaves.
+    pub options: NpcOptions,
+    /// A conversation to go on with.
+    pub history: Transcript,
+}
+
+impl NpcSetup {
+    /// A character without tools, world, memory and history.
+    pub fn new(persona: Persona) -> Self {
+        Self {
+            persona,
+            tools: Vec::new(),
+            world: None,
+            memory: Memory::default(),
+            options: NpcOptions::default(),
+            history: Transcript::default(),
+        }
+    }
+}
+
+/// A character that converses. Cloning refers to the same character.
+///
+/// Turns and resets run one after another, in the order they were first polled; everything else may happen beside
+/// them. A turn that fails or is dropped leaves conversation and memory as they were.
+///
+/// ```
+/// use std::sync::Arc;
+/// use oam_agent::{NoHost, Script, ScriptedModel};
+/// use oam_game::{Npc, NpcSetup, Persona, PlayerLine};
+/// use serde_json::json;
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let script = Script::from_steps_or_object(&json!([
+///     {"json": {"emotion": "proud", "line": "Finest blades in the valley.",
+///               "player_options": ["Show me one."], "ends_conversation": false}},
+/// ]), "script")?;
+/// let persona = Persona { role: "the village blacksmith".into(), ..Persona::new("Gorm") };
+/// let gorm = Npc::new(Arc::new(ScriptedModel::new(script)), NpcSetup::new(persona))?;
+///
+/// let turn = gorm.talk(&PlayerLine::new("Did you make these?"), &mut NoHost).await?;
+/// assert_eq!((turn.emotion.as_str(), &*turn.line), ("proud", "Finest blades in the valley."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Npc {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    agent: Agent,
+    world: Option<World>,
+    character: SharedCharacter,
+    /// Held by whatever is changing the conversation: a turn, a reset, the compaction after a turn.
+    conversation: Arc<tokio::sync::Mutex<()>>,
+    compaction: Mutex<RunningCompaction>,
+}
+
+/// A character that memory tools share with their NPC. Locked for moments only, never across a wait.
+#[derive(Debug, Clone)]
+struct SharedCharacter(Arc<Mutex<Character>>);
+
+impl SharedCharacter {
+    fn lock(&self) -> MutexGuard<'_, Character> {
+        // Every change under the lock is complete in itself, so a panic elsewhere leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A character as it is saved (docs/PROTOCOL.md, `npc/state`).
+#[derive(Debug, Clone, Serialize)]
+pub struct NpcState {
+    /// The version of this form.
+    pub version: u32,
+    /// Who it is.
+    pub persona: Persona,
+    /// What it remembers.
+    pub memory: Memory,
+    /// Its completed turns.
+    pub transcript: SavedTranscript,
+}
+
+/// What a game can revise of a character, in one go.
+#[derive(Debug, Clone)]
+pub struct NpcDraft {
+    /// Who it is.
+    pub persona: Persona,
+    /// What it remembers.
+    pub memory: Memory,
+    /// How it behaves.
+    pub options: NpcOptions,
+    /// The tools that the game gives it.
+    pub tools: Vec<Tool>,
+}
+
+impl std::fmt::Debug for Npc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Npc").field("name", &self.inner.character.lock().persona.name).finish_non_exhaustive()
+    }
+}
+
+impl Npc {
+    /// The version of the form in which NPCs are saved.
+    pub const STATE_VERSION: u32 = 1;
+
+    /// An NPC on `model`. Fails when tools share a name, or when a tool that the options name is missing.
+    pub fn new(model: Arc<dyn Model>, setup: NpcSetup) -> Result<Self, NpcError> {
+        let NpcSetup { persona, tools, world, memory, options, history } = setup;
+        let character =
+            SharedCharacter(Arc::new(Mutex::new(Character::new(persona, memory, options, tools))));
+        let Briefing { instructions, memory_note, tools } = {
+            let locked = character.lock();
+            let tools = locked.all_tools(world.as_ref(), &character);
+            locked.check(&tools)?;
+            locked.briefing(tools)
+        };
+        let setup = AgentSetup {
+            instructions: Some(instructions),
+            context_note: memory_note,
+            tools,
+            history,
+            options: AgentOptions::default(),
+        };
+        let agent = Agent::new(model, setup).map_err(|error| NpcError::Tools(error.to_string()))?;
+        let (conversation, compaction) = (Arc::default(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { agent, world, character, conversation, compaction }) })
+    }
+
+    /// All tools the model sees: the game's, the world's, the memory's.
+    pub fn tools(&self) -> Vec<Tool> {
+        let Inner { world, character, .. } = &*self.inner;
+        character.lock().all_tools(world.as_ref(), character)
+    }
+
+    /// What a game can revise, as it is now.
+    pub fn draft(&self) -> NpcDraft {
+        self.inner.character.lock().draft()
+    }
+
+    /// Who the character is now.
+    pub fn persona(&self) -> Persona {
+        self.inner.character.lock().persona.clone()
+    }
+
+    /// What it remembers now.
+    pub fn memory(&self) -> Memory {
+        self.inner.character.lock().memory.clone()
+    }
+
+    /// How it behaves now.
+    pub fn options(&self) -> NpcOptions {
+        self.inner.character.lock().options.clone()
+    }
+
+    /// How many turns its conversation holds, the one in progress included.
+    pub fn turn_count(&self) -> usize {
+        self.inner.agent.turn_count()
+    }
+
+    /// Revises the character from the next turn on, all or nothing: `revise` changes a draft, then tools and options
+    /// are checked against each other. Nothing else changes the character meanwhile.
+    pub fn revise<E: From<NpcError>>(
+        &self,
+        revise: impl FnOnce(&mut NpcDraft) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Inner { world, character, .. } = &*self.inner;
+        let mut locked = character.lock();
+        let mut draft = locked.draft();
+        revise(&mut draft)?;
+        let revised = locked.revised(draft);
+        revised.check(&revised.all_tools(world.as_ref(), character))?;
+        *locked = revised;
+        Ok(())
+    }
+
+    /// Clears the conversation, and the memory if asked.
+    pub async fn reset(&self, clear_memory: bool) {
+        let _conversation = self.inner.conversation.lock().await;
+        self.inner.agent.reset().await;
+        if clear_memory {
+            self.inner.character.lock().memory = Memory::default();
+        }
+    }
+
+    /// The character to save; a turn in progress is not part of it. [Settle](Self::settle) first to have what is
+    /// under way.
+    pub fn save(&self) -> NpcState {
+        let transcript = self.inner.agent.saved_transcript().without_unfinished_turn();
+        let character = self.inner.character.lock();
+        NpcState {
+            version: Self::STATE_VERSION,
+            persona: character.persona.clone(),
+            memory: character.memory.clone(),
+            transcript,
+        }
+    }
+
+    /// Resolves when the turn and the compaction that are under way now have ended.
+    pub async fn settle(&self) {
+        drop(self.inner.conversation.lock().await);
+    }
+}

@@ -1,0 +1,268 @@
+//! A turn of dialogue: the player says something, the character answers.
+//!
+//! The first attempt asks for the full reply. When guardrails block it, or the model refuses, the automatic format
+//! tries once more for a plain line, with tools off and what the tools found in the prompt, so that no tool runs
+//! twice. What stays blocked becomes a fallback line. Memory and history change only when a reply stands.
+
+use std::sync::Arc;
+
+use oam_agent::{
+    AgentError, ErrorCode, GenerationOptions, ToolCall, ToolChoice, ToolOutput, ToolPolicy, ToolRecord,
+    TurnEvent, TurnHost, TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
+};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{
+    DialogueHost, Inner, Npc, character::Briefing, memory_tools::is_memory_tool, options::ReplyFormat,
+};
+use crate::{
+    emotion::Emotion,
+    memory::{MemoryChanges, Relationship},
+    prompt,
+    reply::{Reply, ReplyReader, reply_schema},
+    reply_stream::{DialogueEvent, ReplyStream},
+};
+
+/// What the player says in a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlayerLine {
+    /// The words; blank means the player is silent.
+    pub line: String,
+    /// What is happening right now: text, or any JSON.
+    pub context: Option<Value>,
+    /// How the turn may use tools; `None` takes the options.
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether the host hears the line grow.
+    pub stream: bool,
+}
+
+impl PlayerLine {
+    /// Just the words.
+    pub fn new(line: impl Into<String>) -> Self {
+        Self { line: line.into(), context: None, tool_choice: None, stream: false }
+    }
+}
+
+/// A finished turn of dialogue. Serializes as the members of an `npc/talk` result, without those of the request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DialogueTurn {
+    /// What the character says, ready to be shown.
+    pub line: String,
+    /// How it feels.
+    pub emotion: Emotion,
+    /// What the player could say next.
+    pub player_options: Vec<String>,
+    /// The character ended the conversation.
+    pub ends_conversation: bool,
+    /// All tool calls, in the order of their completion.
+    pub tool_calls: Vec<Arc<ToolRecord>>,
+    /// How it feels about the player after the turn.
+    pub relationship: Relationship,
+    /// The line is a fallback line.
+    pub is_fallback: bool,
+    /// The tokens of the reply.
+    pub usage: Usage,
+}
+
+/// What a turn takes from the character when it starts.
+struct Scene {
+    prompt: String,
+    policy: ToolPolicy,
+    generation: GenerationOptions,
+    format: ReplyFormat,
+    schema: Arc<GenerationSchema>,
+    reader: ReplyReader,
+}
+
+impl Npc {
+    /// Runs one turn. Dropping the future cancels it without trace, but for what tools did.
+    pub async fn talk(
+        &self,
+        player: &PlayerLine,
+        host: &mut dyn DialogueHost,
+    ) -> Result<DialogueTurn, AgentError> {
+        let conversation = Arc::clone(&self.inner.conversation).lock_owned().await;
+        let scene = self.set_scene(player)?;
+        let stream = player.stream.then(ReplyStream::default);
+        let mut ear = Ear { host, reader: &scene.reader, stream, records: Vec::new() };
+        match self.ask(&scene, &mut ear).await {
+            Ok(response) => {
+                let turn = self.conclude(response, ear);
+                self.compact_when_due(conversation);
+                Ok(turn)
+            }
+            Err(error) if is_blocked(&error) && self.falls_back() => self.fall_back(ear),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Brings the agent up to date and decides what the turn asks of it.
+    fn set_scene(&self, player: &PlayerLine) -> Result<Scene, AgentError> {
+        let Inner { agent, world, character, .. } = &*self.inner;
+        let mut character_now = character.lock();
+        let all_tools = character_now.all_tools(world.as_ref(), character);
+        character_now.staged = MemoryChanges::default();
+        let character = &*character_now;
+        let Briefing { instructions, memory_note, tools } = character.briefing(all_tools);
+        let mut policy = character.options.policy();
+        if let Some(choice) = &player.tool_choice {
+            policy.choice = choice.clone();
+        }
+        if tools.is_empty() {
+            policy.choice = ToolChoice::None;
+        }
+        if let ToolChoice::Tool(tool) = &policy.choice
+            && !tools.iter().any(|known| *known.name() == **tool)
+        {
+            let name = &character.persona.name;
+            return Err(AgentError::InvalidRequest(format!("Tool '{tool}' is not available to {name}.")));
+        }
+        agent.set_instructions(Some(instructions));
+        agent.set_context_note(memory_note);
+        let has_fact_tools = tools.iter().any(|tool| !is_memory_tool(tool));
+        agent.set_tools(tools)?;
+        let game_state = character.game_state(world.as_ref());
+        Ok(Scene {
+            prompt: prompt::turn_prompt(&game_state, player.context.as_ref(), &player.line),
+            policy,
+            generation: character.options.generation(),
+            format: character.options.reply_format,
+            schema: Arc::new(reply_schema(&character.persona, &character.options, has_fact_tools)),
+            reader: ReplyReader::new(&character.persona, &character.options),
+        })
+    }
+
+    /// Asks for a reply, once more as text if the format says so and the first one is blocked.
+    async fn ask(&self, scene: &Scene, ear: &mut Ear<'_>) -> Result<TurnResponse, AgentError> {
+        let is_streamed = ear.stream.is_some();
+        let mut options = TurnOptions {
+            policy: Some(scene.policy.clone()),
+            generation: Some(scene.generation.clone()),
+            schema: (scene.format != ReplyFormat::Text).then(|| Arc::clone(&scene.schema)),
+            stream: is_streamed,
+            is_lenient: true,
+        };
+        let error = match self.inner.agent.respond_with(&scene.prompt, &options, ear).await {
+            Ok(response) => return Ok(response),
+            Err(error) => error,
+        };
+        if scene.format != ReplyFormat::Automatic || !is_blocked(&error) {
+            return Err(error);
+        }
+        tracing::info!("a structured reply was blocked; trying plain text: {error}");
+        options.schema = None;
+        options.policy = Some(ToolPolicy { choice: ToolChoice::None, ..scene.policy.clone() });
+        let prompt = prompt::text_retry_prompt(&scene.prompt, &ear.records);
+        self.inner.agent.respond_with(&prompt, &options, ear).await
+    }
+
+    /// The turn stands: memory changes are applied, the reply is read.
+    fn conclude(&self, response: TurnResponse, ear: Ear<'_>) -> DialogueTurn {
+        let TurnResponse { text, structured, usage, .. } = response;
+        let mut reply = match &structured {
+            Some(value) => ear.reader.structured(value),
+            None => ear.reader.text(&text),
+        };
+        let mut character = self.inner.character.lock();
+        let changes = std::mem::take(&mut character.staged);
+        let max_facts = usize::try_from(character.options.max_facts).unwrap_or(0);
+        character.memory.apply(changes, max_facts);
+        let is_fallback = reply.line.is_empty();
+        if is_fallback {
+            reply.line = character.next_fallback_line();
+        }
+        let relationship = character.memory.relationship;
+        drop(character);
+        ear.finish(reply, relationship, is_fallback, usage)
+    }
+
+    fn falls_back(&self) -> bool {
+        self.inner.character.lock().options.fallback_on_guardrail
+    }
+
+    /// The turn is blocked: a fallback line, and nothing is remembered of it.
+    fn fall_back(&self, ear: Ear<'_>) -> Result<DialogueTurn, AgentError> {
+        if !ear.host.commit() {
+            return Err(AgentError::Cancelled);
+        }
+        let mut character = self.inner.character.lock();
+        character.staged = MemoryChanges::default();
+        let reply = ear.reader.fallback(character.next_fallback_line());
+        let relationship = character.memory.relationship;
+        drop(character);
+        Ok(ear.finish(reply, relationship, true, Usage::default()))
+    }
+}
+
+/// Guardrails or the model's own rules: what a fallback line is for.
+fn is_blocked(error: &AgentError) -> bool {
+    matches!(error.code(), ErrorCode::GuardrailViolation | ErrorCode::Refusal)
+}
+
+/// Listens to the attempts of a turn: keeps their calls, and tells the host how the reply grows.
+struct Ear<'a> {
+    host: &'a mut dyn DialogueHost,
+    reader: &'a ReplyReader,
+    /// `None` when the host does not want to hear.
+    stream: Option<ReplyStream>,
+    records: Vec<Arc<ToolRecord>>,
+}
+
+impl Ear<'_> {
+    fn finish(
+        self,
+        reply: Reply,
+        relationship: Relationship,
+        is_fallback: bool,
+        usage: Usage,
+    ) -> DialogueTurn {
+        if let Some(stream) = self.stream {
+            stream.finish(&reply).into_iter().for_each(|event| self.host.event(event));
+        }
+        let Reply { emotion, line, player_options, ends_conversation } = reply;
+        DialogueTurn {
+            line,
+            emotion,
+            player_options,
+            ends_conversation,
+            tool_calls: self.records,
+            relationship,
+            is_fallback,
+            usage,
+        }
+    }
+}
+
+impl TurnHost for Ear<'_> {
+    fn event(&mut self, event: TurnEvent) {
+        if let TurnEvent::ToolCallCompleted { record } = &event {
+            self.records.push(Arc::clone(record));
+        }
+        let Some(stream) = &mut self.stream else { return };
+        let events = match event {
+            TurnEvent::ModelStep { .. } => return,
+            TurnEvent::Text(text) => stream.show(self.reader.text_so_far(&text.text)),
+            TurnEvent::Partial { value } => stream.show(self.reader.structured_so_far(&value)),
+            TurnEvent::ToolCallStarted { call, execution } => {
+                vec![DialogueEvent::ToolCallStarted { call, execution }]
+            }
+            TurnEvent::ToolCallCompleted { record } => vec![DialogueEvent::ToolCallCompleted { record }],
+        };
+        events.into_iter().for_each(|event| self.host.event(event));
+    }
+
+    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
+        self.host.call_client(call)
+    }
+
+    fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
+        self.host.abandon_client_call(call, reason);
+    }
+
+    fn commit(&mut self) -> bool {
+        self.host.commit()
+    }
+}
