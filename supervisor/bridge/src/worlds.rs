@@ -88,9 +88,6 @@ impl Drop for Inhabitant {
     }
 }
 
-/// A subscription and its path.
-pub(crate) type SubscribedPath = (SubscriptionId, String);
-
 /// A client's wish to hear of changes. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Subscription {
@@ -99,6 +96,9 @@ pub(crate) struct Subscription {
     pub(crate) path: String,
     pub(crate) _observation: Observation,
 }
+
+/// A subscription's id, and its path as the client gave it.
+pub(crate) type Subscribed = (SubscriptionId, String);
 
 /// All worlds and subscriptions.
 #[derive(Debug, Default)]
@@ -157,7 +157,7 @@ impl Worlds {
     }
 
     /// All worlds, each with the subscriptions to it and their paths.
-    pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<SubscribedPath>)> {
+    pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<Subscribed>)> {
         let subscriptions = self.subscriptions();
         let mut paths: HashMap<*const GameWorld, Vec<_>> = HashMap::new();
         for (id, subscription) in &subscriptions.by_id {
