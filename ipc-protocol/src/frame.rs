@@ -21,6 +21,9 @@ pub(crate) const HEADER_BYTES: usize = size_of::<u32>();
 /// What an idle [`FrameReader`] keeps of the memory that a long frame took.
 const KEPT_CAPACITY: usize = 64 << 10;
 
+/// Room for all but long messages.
+const USUAL_BYTES: usize = 512;
+
 /// What a frame may hold: [`ToWorker`] or [`FromWorker`].
 pub trait Message: Serialize + DeserializeOwned + sealed::Sealed {}
 
@@ -28,9 +31,53 @@ impl Message for ToWorker {}
 impl Message for FromWorker {}
 
 mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::ToWorker {}
-    impl Sealed for super::FromWorker {}
+    use rmp_serde::{decode::Error, from_slice};
+    use serde::{Deserialize, de::DeserializeOwned};
+
+    use crate::message::{FromWorker, Outcome, StepId, ToWorker, TokenUsage};
+
+    pub trait Sealed: DeserializeOwned {
+        /// Reads a message whose `type` may be known already. Those that steps are made of need not be kept in pieces
+        /// then, as serde does with members whose type it has not seen yet.
+        fn read(body: &[u8], kind: Option<&[u8]>) -> Result<Self, Error>;
+    }
+
+    impl Sealed for ToWorker {
+        fn read(body: &[u8], kind: Option<&[u8]>) -> Result<Self, Error> {
+            match kind {
+                Some(b"generate") => from_slice(body).map(Self::Generate),
+                _ => from_slice(body),
+            }
+        }
+    }
+
+    #[derive(Deserialize)]
+    struct Delta {
+        id: StepId,
+        text: String,
+    }
+
+    #[derive(Deserialize)]
+    struct Finished {
+        id: StepId,
+        outcome: Outcome,
+        #[serde(default)]
+        usage: TokenUsage,
+    }
+
+    impl Sealed for FromWorker {
+        fn read(body: &[u8], kind: Option<&[u8]>) -> Result<Self, Error> {
+            match kind {
+                Some(b"delta") => from_slice(body).map(|Delta { id, text }| Self::Delta { id, text }),
+                Some(b"finished") => from_slice(body).map(|Finished { id, outcome, usage }| Self::Finished {
+                    id,
+                    outcome,
+                    usage,
+                }),
+                _ => from_slice(body),
+            }
+        }
+    }
 }
 
 /// A frame that cannot be read.
@@ -83,6 +130,7 @@ pub fn encode<M: Message>(message: &M, buffer: &mut Vec<u8>) -> Result<(), Encod
 
 fn append<M: Message>(message: &M, buffer: &mut Vec<u8>, start: usize) -> Result<(), EncodeError> {
     let unreadable = |reason: String| EncodeError::Unreadable { reason };
+    buffer.reserve(USUAL_BYTES);
     buffer.extend([0; HEADER_BYTES]);
     rmp_serde::encode::write_named(buffer, message)
         .map_err(|error| unreadable(format!("has no form: {error}")))?;
@@ -100,8 +148,8 @@ fn append<M: Message>(message: &M, buffer: &mut Vec<u8>, start: usize) -> Result
 /// Reads the content of one frame.
 pub fn decode<M: Message>(body: &[u8]) -> Result<M, DecodeError> {
     let malformed = |reason: String| DecodeError::Malformed { reason };
-    structure::check(body).map_err(|reason| malformed(reason.to_owned()))?;
-    rmp_serde::from_slice(body).map_err(|error| malformed(format!("is no message: {error}")))
+    let kind = structure::check(body).map_err(|reason| malformed(reason.to_owned()))?;
+    M::read(body, kind).map_err(|error| malformed(format!("is no message: {error}")))
 }
 
 /// Reads a frame's length.

@@ -16,24 +16,35 @@ pub const MAX_DEPTH: usize = 128;
 /// the memory of the byte that it may be in a frame.
 pub const MAX_VALUES: usize = 1 << 20;
 
+/// Most messages nest no deeper.
+const USUAL_DEPTH: usize = 16;
+
 /// Checks that `bytes` are one message and nothing else. The error completes "the frame …".
-pub(crate) fn check(bytes: &[u8]) -> Result<(), &'static str> {
+///
+/// Returns the message's `type` where that comes first, is text and comes once. Whoever knows it can build the message
+/// while reading it; serde without it keeps all members until it finds the type.
+pub(crate) fn check(bytes: &[u8]) -> Result<Option<&[u8]>, &'static str> {
     let mut rest = bytes;
-    let mut open: Vec<Container> = Vec::new();
+    let mut open: Vec<Container> = Vec::with_capacity(USUAL_DEPTH);
+    let mut kind = Kind::Unseen;
     for _ in 0..MAX_VALUES {
         let marker = Marker::from_u8(take(&mut rest, 1)?[0]);
-        let entered = enter(marker, &mut rest)?;
+        let value = enter(marker, &mut rest)?;
+        let is_outermost = open.len() == 1;
         match open.last_mut() {
             Some(parent) => {
-                if parent.is_at_key() && !is_text(marker) {
+                if parent.is_at_key() && !matches!(value, Value::Text(_)) {
                     return Err("has a key that is not text");
+                }
+                if is_outermost {
+                    kind = kind.after(value, parent.is_at_key());
                 }
                 parent.left -= 1;
             }
-            None if entered.is_some_and(|container| container.is_map) => {}
+            None if matches!(value, Value::Container(Container { is_map: true, .. })) => {}
             None => return Err("is not a map"),
         }
-        if let Some(container) = entered {
+        if let Value::Container(container) = value {
             if open.len() == MAX_DEPTH {
                 return Err("nests too deep");
             }
@@ -41,10 +52,50 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), &'static str> {
         }
         while open.pop_if(|container| container.left == 0).is_some() {}
         if open.is_empty() {
-            return if rest.is_empty() { Ok(()) } else { Err("goes on behind its message") };
+            return if rest.is_empty() { Ok(kind.known()) } else { Err("goes on behind its message") };
         }
     }
     Err("holds too many values")
+}
+
+/// What the members so far tell of the message's `type`.
+#[derive(Clone, Copy)]
+enum Kind<'a> {
+    /// There were none.
+    Unseen,
+    /// It is the next value.
+    Next,
+    Known(&'a [u8]),
+    /// It is not to be relied on.
+    Unclear,
+}
+
+impl<'a> Kind<'a> {
+    fn after(self, value: Value<'a>, is_key: bool) -> Self {
+        let is_type = is_key && matches!(value, Value::Text(b"type"));
+        match (self, value) {
+            (Self::Unseen, _) if is_type => Self::Next,
+            (Self::Next, Value::Text(kind)) => Self::Known(kind),
+            (Self::Known(kind), _) if !is_type => Self::Known(kind),
+            _ => Self::Unclear,
+        }
+    }
+
+    fn known(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Known(kind) => Some(kind),
+            _ => None,
+        }
+    }
+}
+
+/// A value, as far as its structure goes.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Text(&'a [u8]),
+    Container(Container),
+    /// A number, bytes or the like.
+    Other,
 }
 
 /// A map or an array whose values are being read.
@@ -62,16 +113,20 @@ impl Container {
 }
 
 /// Steps over a value, or into it if it is a container.
-fn enter(marker: Marker, rest: &mut &[u8]) -> Result<Option<Container>, &'static str> {
-    let array = |len| Some(Container { is_map: false, left: len });
-    let map = |len: u64| Some(Container { is_map: true, left: 2 * len });
-    let scalar_len = match marker {
-        Marker::FixArray(len) => return Ok(array(len.into())),
-        Marker::Array16 => return Ok(array(length(rest, 2)?)),
-        Marker::Array32 => return Ok(array(length(rest, 4)?)),
-        Marker::FixMap(len) => return Ok(map(len.into())),
-        Marker::Map16 => return Ok(map(length(rest, 2)?)),
-        Marker::Map32 => return Ok(map(length(rest, 4)?)),
+fn enter<'a>(marker: Marker, rest: &mut &'a [u8]) -> Result<Value<'a>, &'static str> {
+    let array = |len| Ok(Value::Container(Container { is_map: false, left: len }));
+    let map = |len: u64| Ok(Value::Container(Container { is_map: true, left: 2 * len }));
+    let len = match marker {
+        Marker::FixArray(len) => return array(len.into()),
+        Marker::Array16 => return array(length(rest, 2)?),
+        Marker::Array32 => return array(length(rest, 4)?),
+        Marker::FixMap(len) => return map(len.into()),
+        Marker::Map16 => return map(length(rest, 2)?),
+        Marker::Map32 => return map(length(rest, 4)?),
+        Marker::FixStr(len) => return Ok(Value::Text(take(rest, len.into())?)),
+        Marker::Str8 => return text(rest, 1),
+        Marker::Str16 => return text(rest, 2),
+        Marker::Str32 => return text(rest, 4),
         Marker::Null | Marker::False | Marker::True | Marker::FixPos(_) | Marker::FixNeg(_) => 0,
         Marker::U8 | Marker::I8 => 1,
         Marker::U16 | Marker::I16 | Marker::FixExt1 => 2,
@@ -81,21 +136,22 @@ fn enter(marker: Marker, rest: &mut &[u8]) -> Result<Option<Container>, &'static
         Marker::U64 | Marker::I64 | Marker::F64 => 8,
         Marker::FixExt8 => 9,
         Marker::FixExt16 => 17,
-        Marker::FixStr(len) => len.into(),
-        Marker::Str8 | Marker::Bin8 => length(rest, 1)?,
-        Marker::Str16 | Marker::Bin16 => length(rest, 2)?,
-        Marker::Str32 | Marker::Bin32 => length(rest, 4)?,
+        Marker::Bin8 => length(rest, 1)?,
+        Marker::Bin16 => length(rest, 2)?,
+        Marker::Bin32 => length(rest, 4)?,
         Marker::Ext8 => length(rest, 1)? + 1,
         Marker::Ext16 => length(rest, 2)? + 1,
         Marker::Ext32 => length(rest, 4)? + 1,
         Marker::Reserved => return Err("holds a byte that MessagePack does not use"),
     };
-    take(rest, scalar_len)?;
-    Ok(None)
+    take(rest, len)?;
+    Ok(Value::Other)
 }
 
-fn is_text(marker: Marker) -> bool {
-    matches!(marker, Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32)
+/// A text whose length has `size` bytes.
+fn text<'a>(rest: &mut &'a [u8], size: u64) -> Result<Value<'a>, &'static str> {
+    let len = length(rest, size)?;
+    Ok(Value::Text(take(rest, len)?))
 }
 
 /// A length of `size` bytes.

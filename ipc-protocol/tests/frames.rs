@@ -136,6 +136,26 @@ fn a_stream_may_end_only_between_frames() {
     assert_eq!(read_message::<ToWorker>(&mut io::empty()).unwrap(), None);
 }
 
+#[test]
+fn a_message_of_two_types_is_refused() {
+    for (first, second) in [("delta", "delta"), ("delta", "pong"), ("finished", "delta"), ("pong", "delta")] {
+        let members = [
+            ("type", json!(first)),
+            ("id", json!(1)),
+            ("text", json!("a")),
+            ("outcome", json!({"type": "text", "text": "a"})),
+            ("n", json!(1)),
+            ("type", json!(second)),
+        ];
+        let mut body = vec![0x80 | u8::try_from(members.len()).unwrap()];
+        for member in members {
+            // Without the mark of an array of two.
+            body.extend_from_slice(&rmp_serde::to_vec(&member).unwrap()[1..]);
+        }
+        reason(decode(&body));
+    }
+}
+
 /// Gives one byte at a time, with interruptions.
 struct Dripping<'a> {
     bytes: &'a [u8],
@@ -197,6 +217,20 @@ fn reads_as_written<M: Message + Clone + PartialEq + std::fmt::Debug>(
     Ok(())
 }
 
+/// A message reads the same with its first `count` members put last.
+fn reads_in_any_order<M: Message + PartialEq + std::fmt::Debug>(
+    message: &M,
+    count: prop::sample::Index,
+) -> Result<(), TestCaseError> {
+    let Value::Object(members) = serde_json::to_value(message).unwrap() else { panic!("a map") };
+    let mut members: Vec<_> = members.into_iter().collect();
+    let count = count.index(members.len());
+    members.rotate_left(count);
+    let members: serde_json::Map<_, _> = members.into_iter().collect();
+    prop_assert_eq!(&decode::<M>(&rmp_serde::to_vec(&members).unwrap()).unwrap(), message);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -214,6 +248,16 @@ proptest! {
         cuts in cuts(),
     ) {
         reads_as_written(&messages, &cuts)?;
+    }
+
+    #[test]
+    fn the_order_of_members_means_nothing(
+        to_worker in messages::to_worker(),
+        from_worker in messages::from_worker(),
+        count in any::<prop::sample::Index>(),
+    ) {
+        reads_in_any_order(&to_worker, count)?;
+        reads_in_any_order(&from_worker, count)?;
     }
 
     #[test]

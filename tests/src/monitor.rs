@@ -77,6 +77,7 @@ impl Monitor {
             Some("tool/call") => self.tool_call(&message)?,
             Some("tool/cancel") => self.tool_cancel(&message)?,
             Some("session/event") => self.event(&message)?,
+            Some("world/changed") => world_changed(&message.value["params"])?,
             Some("supervisor/event") if self.hears_of_workers => {}
             Some(other) => return Err(format!("'{other}' is not a message of the bridge")),
         }
@@ -187,6 +188,15 @@ impl Monitor {
     }
 }
 
+fn world_changed(params: &Value) -> Result<(), String> {
+    let names: Vec<_> = params.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let (texts, values) = names.split_at(names.len().min(3));
+    let is_whole = texts == ["world", "subscription", "path"]
+        && texts.iter().all(|name| params[name].is_string())
+        && matches!(values, ["oldValue" | "newValue"] | ["oldValue", "newValue"]);
+    if is_whole { Ok(()) } else { Err("a world/changed has other members than it should".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -220,6 +230,19 @@ mod tests {
         monitor.sent(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {"client": {"workerEvents": true}}}));
         assert!(monitor.received(&event).is_ok());
+    }
+
+    #[test]
+    fn a_change_of_a_world_has_its_members_in_order() {
+        let changed = |params: &str| {
+            let line = format!(r#"{{"jsonrpc":"2.0","method":"world/changed","params":{{{params}}}}}"#);
+            Monitor::default().received(&line).is_ok()
+        };
+        assert!(changed(r#""world":"w","subscription":"sub1","path":"","oldValue":1,"newValue":null"#));
+        assert!(changed(r#""world":"w","subscription":"sub1","path":"a","newValue":1"#));
+        assert!(!changed(r#""world":"w","subscription":"sub1","path":"a""#));
+        assert!(!changed(r#""world":"w","path":"a","subscription":"sub1","newValue":1"#));
+        assert!(!changed(r#""world":"w","subscription":1,"path":"a","newValue":1"#));
     }
 
     #[test]

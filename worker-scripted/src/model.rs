@@ -25,7 +25,7 @@ pub(crate) struct Model {
     positions: Positions,
 }
 
-/// A step that was played: the pieces to stream, and its end.
+/// A step that was played: the pieces to stream, if it is to be streamed, and its end.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) pieces: Vec<Piece>,
@@ -112,7 +112,7 @@ fn script_in(instructions: &str) -> Option<Result<Script, Failure>> {
 }
 
 async fn play_script(script: Script, position: usize, request: &Generate) -> Played {
-    let mut heard = Heard::default();
+    let mut heard = Heard { is_streamed: request.stream, pieces: Vec::new() };
     let end = match request::for_script(request) {
         Ok(step) => ScriptedModel::starting_at(script, position)
             .step(step, &mut heard)
@@ -124,22 +124,31 @@ async fn play_script(script: Script, position: usize, request: &Generate) -> Pla
     Played { pieces: heard.pieces, end }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Heard {
+    is_streamed: bool,
     pieces: Vec<Piece>,
+}
+
+impl Heard {
+    fn keep(&mut self, piece: impl FnOnce() -> Piece) {
+        if self.is_streamed {
+            self.pieces.push(piece());
+        }
+    }
 }
 
 impl StepSink for Heard {
     fn text(&mut self, delta: &str) {
-        self.pieces.push(Piece::Delta(delta.to_owned()));
+        self.keep(|| Piece::Delta(delta.to_owned()));
     }
 
     fn reset(&mut self, text: &str) {
-        self.pieces.push(Piece::Reset(text.to_owned()));
+        self.keep(|| Piece::Reset(text.to_owned()));
     }
 
     fn partial(&mut self, value: Value) {
-        self.pieces.push(Piece::Partial(value));
+        self.keep(|| Piece::Partial(value));
     }
 }
 
@@ -176,5 +185,6 @@ fn converse(request: &Generate) -> Played {
         cached_input_tokens: 0,
         output_tokens: request::tokens_of(said).into(),
     };
+    let pieces = if request.stream { pieces } else { Vec::new() };
     Played { pieces, end: Ok((outcome, usage)) }
 }

@@ -126,7 +126,6 @@ impl Performance<'_> {
         self.come_to(Moment::START).await;
         pause(self.shared.step_delay).await;
         let Played { pieces, end } = self.model.play(request).await;
-        let pieces = if request.stream { pieces } else { Vec::new() };
         for (index, piece) in pieces.into_iter().enumerate() {
             pause(self.shared.piece_delay).await;
             self.say(&self.message(piece));

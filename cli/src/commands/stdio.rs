@@ -52,7 +52,8 @@ fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result
             let _ = tokio::time::timeout(SETTLE_TIME, pool.settled()).await;
         }
         let (bridge, messages) = Bridge::connect(config);
-        let end = serve(handles, messages, &bridge).await;
+        // As a task: when a turn wakes what the runtime itself waits for, that looks for input before it goes on.
+        let end = tokio::spawn(async move { serve(handles, messages, &bridge).await }).await?;
         if let Some(pool) = &pool {
             pool.stop().await;
         }

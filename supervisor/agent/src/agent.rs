@@ -52,7 +52,7 @@ pub struct AgentSetup {
     /// Text that follows the instructions; see [`Agent::set_context_note`].
     pub context_note: Option<Arc<str>>,
     /// The tools the model may call.
-    pub tools: Vec<Tool>,
+    pub tools: Arc<[Tool]>,
     /// A conversation to go on with.
     pub history: Transcript,
     /// Settings for the agent's life.
@@ -84,7 +84,7 @@ pub struct AgentSetup {
 /// ]), "script")?;
 /// let setup = AgentSetup {
 ///     instructions: Some("You are Gorm, a grumpy blacksmith.".into()),
-///     tools: vec![inventory],
+///     tools: [inventory].into(),
 ///     ..AgentSetup::default()
 /// };
 /// let gorm = Agent::new(Arc::new(ScriptedModel::new(script)), setup)?;
@@ -122,7 +122,7 @@ impl Agent {
     pub fn new(model: Arc<dyn Model>, setup: AgentSetup) -> Result<Self, AgentError> {
         check_tool_names(&setup.tools)?;
         let AgentSetup { instructions, context_note, tools, history, options } = setup;
-        let settings = Settings { instructions, context_note, tools: tools.into() };
+        let settings = Settings { instructions, context_note, tools };
         Ok(Self {
             inner: Arc::new(Inner {
                 model,
@@ -204,9 +204,10 @@ impl Agent {
     }
 
     /// The tools, from the next turn on. Fails like [`Agent::new`].
-    pub fn set_tools(&self, tools: Vec<Tool>) -> Result<(), AgentError> {
+    pub fn set_tools(&self, tools: impl Into<Arc<[Tool]>>) -> Result<(), AgentError> {
+        let tools = tools.into();
         check_tool_names(&tools)?;
-        self.inner.conversation.lock().settings.tools = tools.into();
+        self.inner.conversation.lock().settings.tools = tools;
         Ok(())
     }
 

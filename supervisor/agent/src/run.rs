@@ -46,7 +46,7 @@ pub enum RunEvent {
 /// # let name = ToolName::new("open_gate").unwrap();
 /// # let (definition, _) = ToolDefinition::from_json_schema(name, "", &json!({"type": "object"})).unwrap();
 /// # let script = Script::from_steps_or_object(&json!([{"toolCalls": [{"name": "open_gate"}]}, {"text": "It is open."}]), "script").unwrap();
-/// # let setup = AgentSetup { tools: vec![Tool::client(definition)], ..AgentSetup::default() };
+/// # let setup = AgentSetup { tools: [Tool::client(definition)].into(), ..AgentSetup::default() };
 /// # let guard = Agent::new(Arc::new(ScriptedModel::new(script)), setup).unwrap();
 /// let mut run = guard.run("Please open the gate.", TurnOptions::default());
 /// while let Some(event) = run.next_event().await {

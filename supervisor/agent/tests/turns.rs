@@ -36,7 +36,7 @@ fn open_gate() -> Tool {
 }
 
 fn agent(model: Arc<dyn Model>, tools: Vec<Tool>) -> Agent {
-    Agent::new(model, AgentSetup { tools, ..AgentSetup::default() }).expect("a valid setup")
+    Agent::new(model, AgentSetup { tools: tools.into(), ..AgentSetup::default() }).expect("a valid setup")
 }
 
 fn choosing(choice: ToolChoice) -> TurnOptions {
@@ -469,7 +469,8 @@ async fn a_named_tool_must_be_there_when_the_turn_starts() {
 fn an_agent_needs_distinct_unreserved_tool_names() {
     let named = |name: &str| Tool::client(definition(name, &json!({"type": "object"})));
     for tools in [vec![named("a"), named("a")], vec![named("respond_directly")]] {
-        let result = Agent::new(scripted(&json!([])), AgentSetup { tools, ..AgentSetup::default() });
+        let result =
+            Agent::new(scripted(&json!([])), AgentSetup { tools: tools.into(), ..AgentSetup::default() });
         assert!(matches!(result, Err(AgentError::InvalidRequest(_))));
     }
 }

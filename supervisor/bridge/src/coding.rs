@@ -295,7 +295,7 @@ pub(crate) fn restored_tools(
     for definition in saved {
         match definition {
             Ok(definition) => {
-                tools.push(Tool { definition, timeout, executor: ToolExecutor::Client, is_lenient: false })
+                tools.push(Tool { definition, timeout, executor: ToolExecutor::Client, is_lenient: false });
             }
             Err(UnreadableTool { name, reason }) => warnings.push(format!(
                 "{name}: could not be restored from 'history' ({reason}); send its definition in 'tools'."

@@ -97,6 +97,9 @@ pub(crate) struct Subscription {
     pub(crate) _observation: Observation,
 }
 
+/// A subscription's id, and its path as the client gave it.
+pub(crate) type Subscribed = (SubscriptionId, String);
+
 /// All worlds and subscriptions.
 #[derive(Debug, Default)]
 pub(crate) struct Worlds {
@@ -154,7 +157,7 @@ impl Worlds {
     }
 
     /// All worlds, each with the subscriptions to it and their paths.
-    pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<(SubscriptionId, String)>)> {
+    pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<Subscribed>)> {
         let subscriptions = self.subscriptions();
         let mut paths: HashMap<*const GameWorld, Vec<_>> = HashMap::new();
         for (id, subscription) in &subscriptions.by_id {

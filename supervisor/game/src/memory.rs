@@ -11,11 +11,12 @@ use serde::Serialize;
 pub struct Relationship(i8);
 
 impl Relationship {
-    const LIMIT: i64 = 100;
+    const LIMIT: i8 = 100;
 
     /// The nearest value within the limits.
     pub fn new(value: i64) -> Self {
-        Self(i8::try_from(value.clamp(-Self::LIMIT, Self::LIMIT)).expect("within the limits"))
+        let nearest = if value < 0 { -Self::LIMIT } else { Self::LIMIT };
+        Self(i8::try_from(value).map_or(nearest, |value| value.clamp(-Self::LIMIT, Self::LIMIT)))
     }
 
     /// The value.
@@ -89,9 +90,9 @@ impl Memory {
 
     /// Stages a change of the relationship; returns what it then is.
     pub fn change_relationship(&self, delta: i64, changes: &mut MemoryChanges) -> Relationship {
-        let changed = self.relationship.changed_by(changes.delta).changed_by(delta);
-        changes.delta = changed.get() - self.relationship.get();
-        changed
+        let relationship = self.relationship.changed_by(changes.delta).changed_by(delta);
+        changes.delta = relationship.get() - self.relationship.get();
+        relationship
     }
 
     /// Applies staged changes. Of more than `max_facts` facts the oldest are forgotten; that only happens when a new

@@ -31,7 +31,7 @@ impl Question<'_> {
         let generation = GenerationOptions { temperature: self.temperature, ..GenerationOptions::default() };
         let setup = AgentSetup {
             instructions: Some(self.instructions.into()),
-            tools: self.tools.to_vec(),
+            tools: self.tools.into(),
             options: AgentOptions { policy, generation, ..AgentOptions::default() },
             ..AgentSetup::default()
         };

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     config::PoolConfig,
-    pool::{Actor, Input, Known, Shared, StepEvent},
+    pool::{Actor, Asker, Input, Known, Piece, Shared},
     status::{PoolEvent, PoolStatus},
 };
 
@@ -105,22 +105,18 @@ impl Model for WorkerPool {
     ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
         Box::pin(async move {
             let id = self.shared.new_id();
-            let (events, mut heard) = mpsc::unbounded_channel();
+            let (pieces, heard) = request.stream.then(mpsc::unbounded_channel).unzip();
+            let (end, ended) = oneshot::channel();
             let gone = || ModelError::new(ErrorCode::ModelUnavailable, "The model has been shut down.");
-            self.pool.send(Input::Step { id, request, events }).map_err(|_| gone())?;
+            let asker = Asker { pieces, end };
+            self.pool.send(Input::Step { id, request, asker }).map_err(|_| gone())?;
             let abandonment = Abandonment { id, pool: &self.pool };
-            loop {
-                match heard.recv().await {
-                    Some(StepEvent::Delta(text)) => sink.text(&text),
-                    Some(StepEvent::Reset(text)) => sink.reset(&text),
-                    Some(StepEvent::Partial(value)) => sink.partial(*value),
-                    Some(StepEvent::Ended(result)) => {
-                        std::mem::forget(abandonment);
-                        return *result;
-                    }
-                    None => return Err(gone()),
-                }
+            if let Some(heard) = heard {
+                pass_on(heard, sink).await;
             }
+            let Ok(result) = ended.await else { return Err(gone()) };
+            std::mem::forget(abandonment);
+            result
         })
     }
 
@@ -155,6 +151,17 @@ impl Model for WorkerPool {
 
     fn capabilities(&self) -> Capabilities {
         self.known(|known| known.capabilities)
+    }
+}
+
+/// Passes the pieces of an answer on until there will be no more: the pool lets go of a step that has ended.
+async fn pass_on(mut pieces: mpsc::UnboundedReceiver<Piece>, sink: &mut dyn StepSink) {
+    while let Some(piece) = pieces.recv().await {
+        match piece {
+            Piece::Delta(text) => sink.text(&text),
+            Piece::Reset(text) => sink.reset(&text),
+            Piece::Partial(value) => sink.partial(*value),
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 //! [`core`](crate::core) decides.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
+    future::pending,
+    pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,7 +18,7 @@ use oam_ipc::{FromWorker, PROTOCOL_VERSION, StepId, ToWorker, encode};
 use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{sleep_until, timeout},
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -37,7 +39,7 @@ const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
 /// What reaches the pool.
 pub(crate) enum Input {
-    Step { id: StepId, request: StepRequest, events: mpsc::UnboundedSender<StepEvent> },
+    Step { id: StepId, request: StepRequest, asker: Asker },
     Abandon { id: StepId },
     CountTokens { id: StepId, request: StepRequest, count: oneshot::Sender<u32> },
     Prewarm { instructions: Option<String> },
@@ -49,13 +51,21 @@ pub(crate) enum Input {
     Exited { worker: WorkerId, exit: Exit },
 }
 
-/// What a step hears of its worker. Small: each step has a queue of them.
+/// Whoever asked for a step. One that has gone says so itself.
 #[derive(Debug)]
-pub(crate) enum StepEvent {
+pub(crate) struct Asker {
+    /// None where the answer is not to be streamed: such a step needs no queue.
+    pub(crate) pieces: Option<mpsc::UnboundedSender<Piece>>,
+    /// How the step ended, behind its pieces.
+    pub(crate) end: oneshot::Sender<Result<StepOutcome, ModelError>>,
+}
+
+/// A piece of an answer. Small: each streamed step has a queue of them.
+#[derive(Debug)]
+pub(crate) enum Piece {
     Delta(String),
     Reset(String),
     Partial(Box<Value>),
-    Ended(Box<Result<StepOutcome, ModelError>>),
 }
 
 /// What is known of the model without asking anybody.
@@ -97,7 +107,7 @@ struct Running {
 
 struct WaitingStep {
     request: StepRequest,
-    events: mpsc::UnboundedSender<StepEvent>,
+    asker: Asker,
 }
 
 struct Count {
@@ -110,8 +120,8 @@ pub(crate) struct Actor {
     config: PoolConfig,
     shared: Arc<Shared>,
     running: BTreeMap<WorkerId, Running>,
-    steps: HashMap<StepId, WaitingStep>,
-    counts: HashMap<StepId, Count>,
+    steps: BTreeMap<StepId, WaitingStep>,
+    counts: BTreeMap<StepId, Count>,
     next_ping: u64,
     /// What the handle has been told of the breaker.
     is_broken: bool,
@@ -132,8 +142,8 @@ impl Actor {
             config,
             shared,
             running: BTreeMap::new(),
-            steps: HashMap::new(),
-            counts: HashMap::new(),
+            steps: BTreeMap::new(),
+            counts: BTreeMap::new(),
             next_ping: 0,
             is_broken: false,
             stopping: Vec::new(),
@@ -141,13 +151,15 @@ impl Actor {
         };
         actor.tell(Event::Tick);
         let mut is_asked = true;
+        let mut timer = pin!(sleep(Duration::ZERO));
         loop {
-            let deadline = actor.core.next_deadline();
+            // Asked for only when there is nothing to take in; setting a timer anew costs more than keeping it.
             let tick = async {
-                match deadline {
-                    Some(deadline) => sleep_until(deadline.into()).await,
-                    None => std::future::pending().await,
+                let Some(deadline) = actor.core.next_deadline() else { return pending().await };
+                if timer.deadline() != deadline.into() {
+                    timer.as_mut().reset(deadline.into());
                 }
+                timer.as_mut().await;
             };
             let input = tokio::select! {
                 biased;
@@ -187,9 +199,9 @@ impl Actor {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Step { id, request, events } => {
+            Input::Step { id, request, asker } => {
                 let stream = request.stream;
-                self.steps.insert(id, WaitingStep { request, events });
+                self.steps.insert(id, WaitingStep { request, asker });
                 self.tell(Event::StepRequested { step: id, stream });
             }
             Input::Abandon { id } => {
@@ -236,19 +248,17 @@ impl Actor {
                 self.tell(Event::Ready { worker, parallel_steps });
                 self.shared.has_settled.send_replace(true);
             }
-            FromWorker::Delta { id, text } => self.pass_on(worker, id, StepEvent::Delta(text)),
-            FromWorker::Reset { id, text } => self.pass_on(worker, id, StepEvent::Reset(text)),
+            FromWorker::Delta { id, text } => self.pass_on(worker, id, Piece::Delta(text)),
+            FromWorker::Reset { id, text } => self.pass_on(worker, id, Piece::Reset(text)),
             FromWorker::Partial { id, value } => {
-                self.pass_on(worker, id, StepEvent::Partial(Box::new(value)));
+                self.pass_on(worker, id, Piece::Partial(Box::new(value)));
             }
             FromWorker::Finished { id, outcome, usage } => {
-                let ended = StepEvent::Ended(Box::new(Ok(convert::outcome(outcome, usage))));
-                self.end(worker, id, ended);
+                self.end(worker, id, Ok(convert::outcome(outcome, usage)));
             }
             FromWorker::Failed { id, code, message, data } => {
                 if self.counts.remove(&id).is_none() {
-                    let error = convert::model_error(&code, message, data);
-                    self.end(worker, id, StepEvent::Ended(Box::new(Err(error))));
+                    self.end(worker, id, Err(convert::model_error(&code, message, data)));
                 }
             }
             FromWorker::Tokens { id, count } => {
@@ -266,11 +276,10 @@ impl Actor {
         }
     }
 
-    fn pass_on(&mut self, worker: WorkerId, id: StepId, event: StepEvent) {
+    fn pass_on(&mut self, worker: WorkerId, id: StepId, piece: Piece) {
         if self.core.is_running(worker, id) {
-            if let Some(step) = self.steps.get(&id) {
-                // A step that nobody waits for any more says so itself.
-                let _ = step.events.send(event);
+            if let Some(pieces) = self.steps.get(&id).and_then(|step| step.asker.pieces.as_ref()) {
+                let _ = pieces.send(piece);
             }
             self.tell(Event::Progress { worker, step: id });
         } else {
@@ -278,11 +287,11 @@ impl Actor {
         }
     }
 
-    fn end(&mut self, worker: WorkerId, id: StepId, ended: StepEvent) {
+    fn end(&mut self, worker: WorkerId, id: StepId, end: Result<StepOutcome, ModelError>) {
         if self.core.is_running(worker, id)
             && let Some(step) = self.steps.remove(&id)
         {
-            let _ = step.events.send(ended);
+            let _ = step.asker.end.send(end);
         }
         self.tell(Event::StepEnded { worker, step: id });
     }
@@ -320,7 +329,7 @@ impl Actor {
             Action::Kill { worker } => self.signal(worker, Signal::SIGKILL),
             Action::Fail { step, error } => {
                 if let Some(step) = self.steps.remove(&step) {
-                    let _ = step.events.send(StepEvent::Ended(Box::new(Err(error))));
+                    let _ = step.asker.end.send(Err(error));
                 }
             }
             Action::Report(event) => self.report(&event),

@@ -29,3 +29,5 @@ mod tools;
 mod transcripts;
 mod turns;
 mod warnings;
+mod world;
+mod world_subscriptions;

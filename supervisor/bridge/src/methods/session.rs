@@ -111,7 +111,7 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     let setup = AgentSetup {
         instructions: setup_instructions,
         context_note: None,
-        tools,
+        tools: tools.into(),
         history: transcript,
         options: options.agent,
     };

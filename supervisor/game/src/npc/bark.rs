@@ -16,7 +16,7 @@ impl Npc {
     /// then there is just no bark.
     pub async fn bark(&self, situation: Option<&Value>) -> Result<String, AgentError> {
         let (setup, prompt, name) = {
-            let character = self.inner.character.lock();
+            let character = self.character();
             let options = &character.options;
             let setup = AgentSetup {
                 instructions: Some(bark_instructions(&character.persona, options).into()),

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use oam_agent::{RESPOND_DIRECTLY, Tool, ToolChoice};
+use oam_agent::{AgentError, RESPOND_DIRECTLY, Tool, ToolChoice, check_tool_names, schema::GenerationSchema};
 
-use super::{NpcDraft, SharedCharacter, memory_tools, options::NpcOptions};
+use super::{NpcDraft, memory_tools, mind::Mind, options::NpcOptions};
 use crate::{
     instructions::{Secrets, instructions, memory_note},
-    memory::{Memory, MemoryChanges},
     persona::Persona,
+    reply::reply_schema,
     wording,
     world::{World, WorldPath},
 };
@@ -37,95 +37,79 @@ pub enum NpcError {
 pub(super) struct Briefing {
     pub(super) instructions: Arc<str>,
     pub(super) memory_note: Option<Arc<str>>,
-    pub(super) tools: Vec<Tool>,
+    pub(super) tools: Arc<[Tool]>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Character {
     pub(super) persona: Persona,
-    pub(super) memory: Memory,
     pub(super) options: NpcOptions,
+    pub(super) mind: Mind,
     /// The tools that the game gives it.
     game_tools: Vec<Tool>,
-    /// What the turn in progress is about to change in the memory.
-    pub(super) staged: MemoryChanges,
+    /// The game's tools, then the world's, then the memory's.
+    pub(super) tools: Arc<[Tool]>,
+    /// Some tool tells facts: any but the memory tools.
+    has_fact_tools: bool,
+    pub(super) reply_schema: Arc<GenerationSchema>,
     /// How many fallback lines were used.
     fallbacks: usize,
 }
 
 impl Character {
-    pub(super) fn new(persona: Persona, memory: Memory, options: NpcOptions, game_tools: Vec<Tool>) -> Self {
-        Self { persona, memory, options, game_tools, staged: MemoryChanges::default(), fallbacks: 0 }
+    /// Fails when tools share a name, or one that the options name is missing.
+    pub(super) fn new(draft: NpcDraft, world: Option<&World>) -> Result<Self, NpcError> {
+        let NpcDraft { persona, memory, options, tools: game_tools } = draft;
+        let mind = Mind::new(memory);
+        Self::with_mind(persona, options, mind, game_tools, world)
+    }
+
+    fn with_mind(
+        persona: Persona,
+        options: NpcOptions,
+        mind: Mind,
+        game_tools: Vec<Tool>,
+        world: Option<&World>,
+    ) -> Result<Self, NpcError> {
+        let mut tools = game_tools.clone();
+        if let Some(world) = world {
+            tools.extend(world.tools(&paths(&options.world_readable), &paths(&options.world_writable)));
+        }
+        tools.extend(memory_tools::tools(&options, &mind));
+        check(&tools, &persona.name, &options)?;
+        let has_fact_tools = tools.iter().any(|tool| !memory_tools::is_memory_tool(tool));
+        let reply_schema = Arc::new(reply_schema(&persona, &options, has_fact_tools));
+        let tools = tools.into();
+        Ok(Self { persona, options, mind, game_tools, tools, has_fact_tools, reply_schema, fallbacks: 0 })
     }
 
     pub(super) fn draft(&self) -> NpcDraft {
         NpcDraft {
             persona: self.persona.clone(),
-            memory: self.memory.clone(),
+            memory: self.mind.memory(),
             options: self.options.clone(),
             tools: self.game_tools.clone(),
         }
     }
 
-    /// The same character, revised.
-    pub(super) fn revised(&self, draft: NpcDraft) -> Self {
+    /// Makes the character what the draft says. Fails like [`new`](Self::new), and then changes nothing.
+    pub(super) fn revise(&mut self, draft: NpcDraft, world: Option<&World>) -> Result<(), NpcError> {
         let NpcDraft { persona, memory, options, tools } = draft;
-        Self {
-            persona,
-            memory,
-            options,
-            game_tools: tools,
-            staged: self.staged.clone(),
-            fallbacks: self.fallbacks,
-        }
+        let revised = Self::with_mind(persona, options, self.mind.clone(), tools, world)?;
+        *self = Self { fallbacks: self.fallbacks, ..revised };
+        self.mind.set_memory(memory);
+        Ok(())
     }
 
-    /// The game's tools, then the world's, then the memory's. `shared` is where this character lies.
-    pub(super) fn all_tools(&self, world: Option<&World>, shared: &SharedCharacter) -> Vec<Tool> {
-        let mut tools = self.game_tools.clone();
-        if let Some(world) = world {
-            let Self { options, .. } = self;
-            tools.extend(world.tools(&paths(&options.world_readable), &paths(&options.world_writable)));
-        }
-        tools.extend(memory_tools::tools(&self.options, shared));
-        tools
-    }
-
-    /// Fails when `tools`, all of the character's, share names, or lack one that the options name.
-    pub(super) fn check(&self, tools: &[Tool]) -> Result<(), NpcError> {
-        let is_reserved = |tool: &Tool| tool.name().as_str() == RESPOND_DIRECTLY;
-        let (reserved, others): (Vec<Tool>, Vec<Tool>) = tools.iter().cloned().partition(is_reserved);
-        let tools_error = |error: oam_agent::AgentError| NpcError::Tools(error.to_string());
-        oam_agent::check_tool_names(&others).map_err(tools_error)?;
-        let named = [
-            ("groundingTool", self.options.grounding_tool.as_deref()),
-            (
-                "toolChoice",
-                match &self.options.tool_choice {
-                    ToolChoice::Tool(tool) => Some(tool.as_str()),
-                    _ => None,
-                },
-            ),
-        ];
-        for (option, tool) in named {
-            if let Some(tool) = tool.filter(|tool| !tools.iter().any(|known| *known.name() == **tool)) {
-                let (tool, name) = (tool.to_owned(), self.persona.name.clone());
-                return Err(NpcError::UnknownTool { option, tool, name, available: available(tools) });
-            }
-        }
-        oam_agent::check_tool_names(&reserved).map_err(tools_error)
-    }
-
-    /// What the agent has to know of the character. `tools` are all of the character's.
-    pub(super) fn briefing(&self, tools: Vec<Tool>) -> Briefing {
-        let has_fact_tools = tools.iter().any(|tool| !memory_tools::is_memory_tool(tool));
-        let secrets = Secrets::of(&self.options, self.memory.relationship);
+    pub(super) fn briefing(&self) -> Briefing {
+        let memory = self.mind.memory();
+        let secrets = Secrets::of(&self.options, memory.relationship);
+        let instructions = instructions(&self.persona, &self.options, secrets, self.has_fact_tools);
         let offers_relationship = self.options.memory_tools.change_relationship;
-        let instructions = instructions(&self.persona, &self.options, secrets, has_fact_tools);
         Briefing {
             instructions: instructions.into(),
-            memory_note: memory_note(&self.memory, offers_relationship).map(Into::into),
-            tools,
+            memory_note: memory_note(&memory, offers_relationship).map(Into::into),
+            tools: Arc::clone(&self.tools),
         }
     }
 
@@ -148,6 +132,24 @@ impl Character {
         self.fallbacks = self.fallbacks.wrapping_add(1);
         line
     }
+}
+
+fn check(tools: &[Tool], name: &str, options: &NpcOptions) -> Result<(), NpcError> {
+    let tools_error = |error: AgentError| NpcError::Tools(error.to_string());
+    let is_reserved = |tool: &&Tool| tool.name().as_str() == RESPOND_DIRECTLY;
+    let others: Vec<Tool> = tools.iter().filter(|tool| !is_reserved(tool)).cloned().collect();
+    check_tool_names(&others).map_err(tools_error)?;
+    let chosen = match &options.tool_choice {
+        ToolChoice::Tool(tool) => Some(tool),
+        _ => None,
+    };
+    for (option, tool) in [("groundingTool", options.grounding_tool.as_ref()), ("toolChoice", chosen)] {
+        if let Some(tool) = tool.filter(|tool| !tools.iter().any(|known| *known.name() == ***tool)) {
+            let (tool, name, available) = (tool.clone(), name.to_owned(), available(tools));
+            return Err(NpcError::UnknownTool { option, tool, name, available });
+        }
+    }
+    check_tool_names(tools).map_err(tools_error)
 }
 
 /// The paths that are paths.

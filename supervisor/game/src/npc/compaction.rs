@@ -44,7 +44,7 @@ impl Npc {
     }
 
     fn due_compaction(&self) -> Option<Compaction> {
-        let character = self.inner.character.lock();
+        let character = self.character();
         let (after, keep) =
             (character.options.compact_after_turns, character.options.keep_recent_turns.max(0));
         let turns = i64::try_from(self.turn_count()).unwrap_or(i64::MAX);
@@ -56,22 +56,22 @@ impl Npc {
             keep_recent_turns: usize::try_from(keep).unwrap_or(usize::MAX),
             summary_instructions: Some(wording::summary_instructions(name)),
             speakers: Speakers { user: wording::PLAYER.to_owned(), assistant: name.clone() },
-            keeper: SummaryKeeper::Host { so_far: character.memory.summary.clone() },
+            keeper: SummaryKeeper::Host { so_far: character.mind.memory().summary },
         })
     }
 
     async fn compact(&self, compaction: &Compaction) {
-        let character = &self.inner.character;
+        let mind = self.character().mind.clone();
         let keep_summary = |summary: &str| {
             let summary = summary.trim();
             if summary.is_empty() {
                 return false;
             }
-            character.lock().memory.summary = Some(summary.to_owned());
+            mind.set_summary(summary.to_owned());
             true
         };
         if let Err(error) = self.inner.agent.compact(compaction, keep_summary).await {
-            let name = &character.lock().persona.name;
+            let name = &self.character().persona.name;
             tracing::warn!(npc = %name, "could not summarize older turns; the next turn tries again: {error}");
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oam_agent::{Tool, ToolCall, ToolDefinition, ToolName, ToolOutput};
 use serde_json::{Value, json};
 
-use super::{SharedCharacter, options::NpcOptions};
+use super::{mind::Mind, options::NpcOptions};
 use crate::{memory::Remembered, wording};
 
 pub(super) fn is_memory_tool(tool: &Tool) -> bool {
@@ -13,10 +13,10 @@ pub(super) fn is_memory_tool(tool: &Tool) -> bool {
 }
 
 /// The memory tools that the options ask for.
-pub(super) fn tools(options: &NpcOptions, character: &SharedCharacter) -> Vec<Tool> {
+pub(super) fn tools(options: &NpcOptions, mind: &Mind) -> Vec<Tool> {
     let mut tools = Vec::new();
     if options.memory_tools.remember_fact {
-        let character = character.clone();
+        let mind = mind.clone();
         let parameters = json!({
             "type": "object",
             "properties": {"fact": {"type": "string", "description": wording::FACT_DESCRIPTION}},
@@ -26,11 +26,11 @@ pub(super) fn tools(options: &NpcOptions, character: &SharedCharacter) -> Vec<To
             wording::REMEMBER_FACT,
             wording::REMEMBER_FACT_DESCRIPTION,
             &parameters,
-            move |call| remember_fact(&character, call),
+            move |call| remember_fact(&mind, call),
         ));
     }
     if options.memory_tools.change_relationship {
-        let character = character.clone();
+        let mind = mind.clone();
         let most = options.max_relationship_change.max(1);
         let parameters = json!({
             "type": "object",
@@ -47,7 +47,7 @@ pub(super) fn tools(options: &NpcOptions, character: &SharedCharacter) -> Vec<To
             wording::CHANGE_RELATIONSHIP,
             wording::CHANGE_RELATIONSHIP_DESCRIPTION,
             &parameters,
-            move |call| change_relationship(&character, call, most),
+            move |call| change_relationship(&mind, call, most),
         ));
     }
     tools
@@ -68,22 +68,19 @@ fn tool(
     Some(tool.lenient())
 }
 
-fn remember_fact(character: &SharedCharacter, call: &ToolCall) -> Result<String, String> {
+fn remember_fact(mind: &Mind, call: &ToolCall) -> Result<String, String> {
     let fact = argument(call, "fact", "a string", Value::as_str)?;
-    let character = &mut *character.lock();
-    match character.memory.remember(fact, &mut character.staged) {
+    match mind.remember(fact) {
         Remembered::New => Ok(wording::REMEMBERED.to_owned()),
         Remembered::Known => Ok(wording::ALREADY_KNOWN.to_owned()),
         Remembered::Blank => Err(wording::EMPTY_FACT.to_owned()),
     }
 }
 
-fn change_relationship(character: &SharedCharacter, call: &ToolCall, most: i64) -> Result<String, String> {
+fn change_relationship(mind: &Mind, call: &ToolCall, most: i64) -> Result<String, String> {
     argument(call, "reason", "a string", Value::as_str)?;
     let delta = argument(call, "delta", "an integer", whole_number)?.clamp(-most, most);
-    let character = &mut *character.lock();
-    let relationship = character.memory.change_relationship(delta, &mut character.staged);
-    Ok(wording::you_now_feel(relationship))
+    Ok(wording::you_now_feel(mind.change_relationship(delta)))
 }
 
 /// An integer, however it is written.

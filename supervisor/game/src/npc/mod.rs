@@ -9,6 +9,7 @@ mod character;
 mod compaction;
 mod host;
 mod memory_tools;
+mod mind;
 mod options;
 mod talk;
 
@@ -92,21 +93,11 @@ pub struct Npc {
 struct Inner {
     agent: Agent,
     world: Option<World>,
-    character: SharedCharacter,
+    /// Locked for moments only, never across a wait.
+    character: Mutex<Character>,
     /// Held by whatever is changing the conversation: a turn, a reset, the compaction after a turn.
     conversation: Arc<tokio::sync::Mutex<()>>,
     compaction: Mutex<RunningCompaction>,
-}
-
-/// A character that memory tools share with their NPC. Locked for moments only, never across a wait.
-#[derive(Debug, Clone)]
-struct SharedCharacter(Arc<Mutex<Character>>);
-
-impl SharedCharacter {
-    fn lock(&self) -> MutexGuard<'_, Character> {
-        // Every change under the lock is complete in itself, so a panic elsewhere leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A character as it is saved (docs/PROTOCOL.md, `npc/state`).
@@ -137,7 +128,7 @@ pub struct NpcDraft {
 
 impl std::fmt::Debug for Npc {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Npc").field("name", &self.inner.character.lock().persona.name).finish_non_exhaustive()
+        f.debug_struct("Npc").field("name", &self.character().persona.name).finish_non_exhaustive()
     }
 }
 
@@ -148,14 +139,8 @@ impl Npc {
     /// An NPC on `model`. Fails when tools share a name, or when a tool that the options name is missing.
     pub fn new(model: Arc<dyn Model>, setup: NpcSetup) -> Result<Self, NpcError> {
         let NpcSetup { persona, tools, world, memory, options, history } = setup;
-        let character =
-            SharedCharacter(Arc::new(Mutex::new(Character::new(persona, memory, options, tools))));
-        let Briefing { instructions, memory_note, tools } = {
-            let locked = character.lock();
-            let tools = locked.all_tools(world.as_ref(), &character);
-            locked.check(&tools)?;
-            locked.briefing(tools)
-        };
+        let character = Character::new(NpcDraft { persona, memory, options, tools }, world.as_ref())?;
+        let Briefing { instructions, memory_note, tools } = character.briefing();
         let setup = AgentSetup {
             instructions: Some(instructions),
             context_note: memory_note,
@@ -165,33 +150,38 @@ impl Npc {
         };
         let agent = Agent::new(model, setup).map_err(|error| NpcError::Tools(error.to_string()))?;
         let (conversation, compaction) = (Arc::default(), Mutex::default());
+        let character = Mutex::new(character);
         Ok(Self { inner: Arc::new(Inner { agent, world, character, conversation, compaction }) })
     }
 
+    fn character(&self) -> MutexGuard<'_, Character> {
+        // Every change under the lock is complete in itself, so a panic elsewhere leaves nothing half done.
+        self.inner.character.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// All tools the model sees: the game's, the world's, the memory's.
-    pub fn tools(&self) -> Vec<Tool> {
-        let Inner { world, character, .. } = &*self.inner;
-        character.lock().all_tools(world.as_ref(), character)
+    pub fn tools(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.character().tools)
     }
 
     /// What a game can revise, as it is now.
     pub fn draft(&self) -> NpcDraft {
-        self.inner.character.lock().draft()
+        self.character().draft()
     }
 
     /// Who the character is now.
     pub fn persona(&self) -> Persona {
-        self.inner.character.lock().persona.clone()
+        self.character().persona.clone()
     }
 
     /// What it remembers now.
     pub fn memory(&self) -> Memory {
-        self.inner.character.lock().memory.clone()
+        self.character().mind.memory()
     }
 
     /// How it behaves now.
     pub fn options(&self) -> NpcOptions {
-        self.inner.character.lock().options.clone()
+        self.character().options.clone()
     }
 
     /// How many turns its conversation holds, the one in progress included.
@@ -205,13 +195,10 @@ impl Npc {
         &self,
         revise: impl FnOnce(&mut NpcDraft) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Inner { world, character, .. } = &*self.inner;
-        let mut locked = character.lock();
-        let mut draft = locked.draft();
+        let mut character = self.character();
+        let mut draft = character.draft();
         revise(&mut draft)?;
-        let revised = locked.revised(draft);
-        revised.check(&revised.all_tools(world.as_ref(), character))?;
-        *locked = revised;
+        character.revise(draft, self.inner.world.as_ref())?;
         Ok(())
     }
 
@@ -220,7 +207,7 @@ impl Npc {
         let _conversation = self.inner.conversation.lock().await;
         self.inner.agent.reset().await;
         if clear_memory {
-            self.inner.character.lock().memory = Memory::default();
+            self.character().mind.set_memory(Memory::default());
         }
     }
 
@@ -228,11 +215,11 @@ impl Npc {
     /// under way.
     pub fn save(&self) -> NpcState {
         let transcript = self.inner.agent.saved_transcript().without_unfinished_turn();
-        let character = self.inner.character.lock();
+        let character = self.character();
         NpcState {
             version: Self::STATE_VERSION,
             persona: character.persona.clone(),
-            memory: character.memory.clone(),
+            memory: character.mind.memory(),
             transcript,
         }
     }

@@ -14,14 +14,12 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{
-    DialogueHost, Inner, Npc, character::Briefing, memory_tools::is_memory_tool, options::ReplyFormat,
-};
+use super::{DialogueHost, Inner, Npc, character::Briefing, options::ReplyFormat};
 use crate::{
     emotion::Emotion,
-    memory::{MemoryChanges, Relationship},
+    memory::Relationship,
     prompt,
-    reply::{Reply, ReplyReader, reply_schema},
+    reply::{Reply, ReplyReader},
     reply_stream::{DialogueEvent, ReplyStream},
 };
 
@@ -101,12 +99,10 @@ impl Npc {
 
     /// Brings the agent up to date and decides what the turn asks of it.
     fn set_scene(&self, player: &PlayerLine) -> Result<Scene, AgentError> {
-        let Inner { agent, world, character, .. } = &*self.inner;
-        let mut character_now = character.lock();
-        let all_tools = character_now.all_tools(world.as_ref(), character);
-        character_now.staged = MemoryChanges::default();
-        let character = &*character_now;
-        let Briefing { instructions, memory_note, tools } = character.briefing(all_tools);
+        let Inner { agent, world, .. } = &*self.inner;
+        let character = self.character();
+        character.mind.drop_staged();
+        let Briefing { instructions, memory_note, tools } = character.briefing();
         let mut policy = character.options.policy();
         if let Some(choice) = &player.tool_choice {
             policy.choice = choice.clone();
@@ -122,7 +118,6 @@ impl Npc {
         }
         agent.set_instructions(Some(instructions));
         agent.set_context_note(memory_note);
-        let has_fact_tools = tools.iter().any(|tool| !is_memory_tool(tool));
         agent.set_tools(tools)?;
         let game_state = character.game_state(world.as_ref());
         Ok(Scene {
@@ -130,7 +125,7 @@ impl Npc {
             policy,
             generation: character.options.generation(),
             format: character.options.reply_format,
-            schema: Arc::new(reply_schema(&character.persona, &character.options, has_fact_tools)),
+            schema: Arc::clone(&character.reply_schema),
             reader: ReplyReader::new(&character.persona, &character.options),
         })
     }
@@ -166,21 +161,19 @@ impl Npc {
             Some(value) => ear.reader.structured(value),
             None => ear.reader.text(&text),
         };
-        let mut character = self.inner.character.lock();
-        let changes = std::mem::take(&mut character.staged);
-        let max_facts = usize::try_from(character.options.max_facts).unwrap_or(0);
-        character.memory.apply(changes, max_facts);
+        let mut character = self.character();
+        character.mind.apply_staged(usize::try_from(character.options.max_facts).unwrap_or(0));
         let is_fallback = reply.line.is_empty();
         if is_fallback {
             reply.line = character.next_fallback_line();
         }
-        let relationship = character.memory.relationship;
+        let relationship = character.mind.relationship();
         drop(character);
         ear.finish(reply, relationship, is_fallback, usage)
     }
 
     fn falls_back(&self) -> bool {
-        self.inner.character.lock().options.fallback_on_guardrail
+        self.character().options.fallback_on_guardrail
     }
 
     /// The turn is blocked: a fallback line, and nothing is remembered of it.
@@ -188,10 +181,10 @@ impl Npc {
         if !ear.host.commit() {
             return Err(AgentError::Cancelled);
         }
-        let mut character = self.inner.character.lock();
-        character.staged = MemoryChanges::default();
+        let mut character = self.character();
+        character.mind.drop_staged();
         let reply = ear.reader.fallback(character.next_fallback_line());
-        let relationship = character.memory.relationship;
+        let relationship = character.mind.relationship();
         drop(character);
         Ok(ear.finish(reply, relationship, true, Usage::default()))
     }
@@ -220,7 +213,9 @@ impl Ear<'_> {
         usage: Usage,
     ) -> DialogueTurn {
         if let Some(stream) = self.stream {
-            stream.finish(&reply).into_iter().for_each(|event| self.host.event(event));
+            for event in stream.finish(&reply) {
+                self.host.event(event);
+            }
         }
         let Reply { emotion, line, player_options, ends_conversation } = reply;
         DialogueTurn {
@@ -251,7 +246,9 @@ impl TurnHost for Ear<'_> {
             }
             TurnEvent::ToolCallCompleted { record } => vec![DialogueEvent::ToolCallCompleted { record }],
         };
-        events.into_iter().for_each(|event| self.host.event(event));
+        for event in events {
+            self.host.event(event);
+        }
     }
 
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {

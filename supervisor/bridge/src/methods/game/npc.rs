@@ -315,17 +315,17 @@ fn update(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
         let default_timeout = bridge.config().tool_timeout;
         npc.npc.revise(|draft| {
             if let Some(patch) = &patches.persona {
-                let patched = patched("persona", &draft.persona, patch)?;
-                draft.persona = coding::persona(&patched, "persona", &mut warnings)?;
+                let merged = merged("persona", &draft.persona, patch)?;
+                draft.persona = coding::persona(&merged, "persona", &mut warnings)?;
             }
             if let Some(patch) = &patches.memory {
-                let patched = patched("memory", &draft.memory, patch)?;
-                draft.memory = coding::memory(&patched, "memory", &mut warnings)?;
+                let merged = merged("memory", &draft.memory, patch)?;
+                draft.memory = coding::memory(&merged, "memory", &mut warnings)?;
             }
             let timeout_before = draft.options.tool_timeout;
             if let Some(patch) = &patches.options {
-                let patched = patched("options", &draft.options, patch)?;
-                draft.options = coding::npc_options(&patched, "options", default_timeout, &mut warnings)?;
+                let merged = merged("options", &draft.options, patch)?;
+                draft.options = coding::npc_options(&merged, "options", default_timeout, &mut warnings)?;
             }
             if patches.tools.is_some() || draft.options.tool_timeout != timeout_before {
                 let set = read_tools(&definitions, draft.options.tool_timeout)?;
@@ -341,12 +341,12 @@ fn update(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
 }
 
 /// `current` with a merge patch applied, as the member `name` of parameters.
-fn patched(name: &str, current: &impl Serialize, patch: &Value) -> Result<Params<'static>, BridgeError> {
+fn merged(name: &str, current: &impl Serialize, patch: &Value) -> Result<Params<'static>, BridgeError> {
     let current = serde_json::to_value(current)
         .map_err(|error| BridgeError::internal_error(format!("'{name}' cannot be written: {error}")))?;
-    let patched = merge_patch(current, patch.clone())
+    let merged = merge_patch(current, patch.clone())
         .map_err(|error| BridgeError::invalid_params(format!("'{name}' cannot be applied: {error}")))?;
-    Params::new(Some(json!({name: patched})))
+    Params::new(Some(json!({name: merged})))
 }
 
 fn read_tools(definitions: &[Value], timeout: Option<Duration>) -> Result<ToolSet, BridgeError> {

@@ -157,9 +157,10 @@ fn write(
 }
 
 fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Removed<'a> {
+    struct Removal<'a> {
         world: &'a WorldId,
         path: &'a str,
         removed: bool,
@@ -169,7 +170,7 @@ fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     let world = worlds.named(&request.params)?;
     let given = request.params.string("path")?;
     let removal = world.world.remove(&world.path(given)?);
-    Reply::now(&Removed {
+    Reply::now(&Removal {
         world: &world.id,
         path: given,
         removed: removal.old_value.is_some(),
@@ -192,16 +193,17 @@ fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
 }
 
 fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Deleted<'a> {
+    struct Deletion<'a> {
         world: &'a WorldId,
         deleted: bool,
         ended_subscriptions: usize,
     }
     let world = worlds.remove(request.params.string("world")?)?;
     let ended_subscriptions = worlds.end_subscriptions(&world);
-    Reply::now(&Deleted { world: &world.id, deleted: true, ended_subscriptions })
+    Reply::now(&Deletion { world: &world.id, deleted: true, ended_subscriptions })
 }
 
 #[derive(Serialize)]
@@ -274,8 +276,9 @@ fn notifier(
 }
 
 fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
-    struct Unsubscribed<'a> {
+    struct Ended<'a> {
         subscription: &'a SubscriptionId,
         world: &'a WorldId,
         path: &'a str,
@@ -283,5 +286,5 @@ fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> 
     }
     let (id, Subscription { world, path, .. }) =
         worlds.unsubscribe(request.params.string("subscription")?)?;
-    Reply::now(&Unsubscribed { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
+    Reply::now(&Ended { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
 }
