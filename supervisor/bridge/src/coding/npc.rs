@@ -38,7 +38,6 @@ const OPTION_MEMBERS: &[&str] = &[
     "maximumResponseTokens",
     "barkMaximumTokens",
 ];
-const MEMORY_MEMBERS: &[&str] = &["facts", "relationship", "summary"];
 
 /// The most replies that an NPC may suggest to the player.
 const MAX_PLAYER_OPTIONS: i64 = 4;
@@ -86,13 +85,8 @@ pub(crate) fn npc_options(
 }
 
 /// The memory at `key`; an empty one when absent.
-pub(crate) fn memory(
-    params: &Params<'_>,
-    key: &str,
-    warnings: &mut Vec<String>,
-) -> Result<Memory, BridgeError> {
+pub(crate) fn memory(params: &Params<'_>, key: &str) -> Result<Memory, BridgeError> {
     let Some(memory) = params.optional_object(key)? else { return Ok(Memory::default()) };
-    warnings.extend(memory.unknown_members(MEMORY_MEMBERS));
     Ok(Memory {
         facts: strings(&memory, "facts")?.unwrap_or_default(),
         relationship: Relationship::new(integer(&memory, "relationship")?.unwrap_or_default()),
