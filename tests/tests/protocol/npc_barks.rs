@@ -2,7 +2,7 @@
 
 use oam_tests::{
     Oam,
-    script::{call, endless, error, reply, template, text, tool},
+    script::{call, endless, reply, template, text, tool},
 };
 use serde_json::{Value, json};
 

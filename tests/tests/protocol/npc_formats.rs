@@ -287,15 +287,11 @@ fn the_second_try_is_told_what_the_tools_found_and_calls_none() {
         [step(0..4), step(4..8), error("guardrail_violation"), template("[happy] {prompt}")],
         json!({"tools": [tool("look")], "options": {"maxToolCalls": 8, "maxToolRounds": 4}}),
     );
-    let mut count = 0;
-    oam.answer_tools(move |call| {
-        count += 1;
-        match call.arguments["what"].as_str().unwrap() {
-            "1" => oam_tests::Reply::Error(json!({"code": 1, "message": "Too dark."})),
-            "2" => oam_tests::Reply::Output(json!({"n": 2.0})),
-            "3" => oam_tests::Reply::Output(json!("y".repeat(500))),
-            what => oam_tests::Reply::Output(json!(format!("saw {what}"))),
-        }
+    oam.answer_tools(|call| match call.arguments["what"].as_str().unwrap() {
+        "1" => oam_tests::Reply::Error(json!({"code": 1, "message": "Too dark."})),
+        "2" => oam_tests::Reply::Output(json!({"n": 2.0})),
+        "3" => oam_tests::Reply::Output(json!("y".repeat(500))),
+        what => oam_tests::Reply::Output(json!(format!("saw {what}"))),
     });
     let turn = oam.talk_with("gorm", "Look around", json!({"context": "Night."}));
     assert_eq!((&turn["emotion"], &turn["isFallback"]), (&json!("happy"), &json!(false)));

@@ -393,7 +393,13 @@ fn a_spoilt_save_is_restored_or_refused_and_then_nothing_is_created() {
             let state = oam.ok("npc/state", json!({"npc": id}))["state"].clone();
             let again = oam.ok("npc/restore", json!({"state": state, "npc": "again", "model": "scripted"}));
             assert_eq!(again["npc"], "again", "what a restored one saves can be restored");
-            assert_eq!(lasting(&oam.saved_npc("again")), lasting(&state));
+            let (rest, entries) = lasting(&state);
+            let (rest_again, entries_again) = lasting(&oam.saved_npc("again"));
+            assert_eq!(rest_again, rest);
+            for (entry, again) in entries.iter().zip(&entries_again) {
+                assert_eq!(again, entry);
+            }
+            assert_eq!(entries_again.len(), entries.len());
             oam.ok("npc/delete", json!({"npc": "again"}));
             oam.ok("npc/delete", json!({"npc": id}));
         }

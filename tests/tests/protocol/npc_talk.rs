@@ -52,7 +52,7 @@ fn parameters_are_checked() {
 #[test]
 fn unknown_parameters_are_warned_about() {
     let mut oam = Oam::start();
-    oam.npc("gorm", []);
+    oam.npc("gorm", [reply("proud", "Hm.")]);
     let turn = oam.talk_with("gorm", "Hello", json!({"prompt": "x", "schema": null}));
     assert_eq!(
         turn["warnings"],
@@ -64,7 +64,11 @@ fn unknown_parameters_are_warned_about() {
 #[test]
 fn the_model_is_shown_a_scene() {
     let mut oam = Oam::start();
-    oam.npc_with("echo", vec![template("[sad] {prompt}"); 12], json!({"options": {"replyFormat": "text"}}));
+    oam.npc_with(
+        "echo",
+        vec![template("[sad] {prompt}"); 12],
+        json!({"options": {"replyFormat": "text", "compactAfterTurns": 0}}),
+    );
     for (line, context, prompt) in [
         ("Hello", json!(null), "Player: Hello"),
         (" Hello\n", json!(" \n"), "Player: Hello"),
@@ -154,7 +158,7 @@ fn a_tool_choice_must_name_a_tool_when_the_turn_starts() {
 #[test]
 fn without_tools_no_choice_matters() {
     let mut oam = Oam::start();
-    oam.npc("gorm", []);
+    oam.npc("gorm", vec![reply("proud", "Hm."); 4]);
     for choice in [json!("required"), json!("explicit"), json!("none"), json!({"tool": "fly"})] {
         oam.talk_with("gorm", "a", json!({"toolChoice": choice}));
     }

@@ -38,12 +38,12 @@ fn reads_stay_within_what_is_readable() {
     let state = json!({"player": {"name": "Aria", "gold": 60}, "secret": 1, "party": [{"name": "Brom"}], "none": null});
     for (readable, path, expected, is_error) in [
         (json!([""]), "player.gold", "60", false),
-        (json!([""]), "$.party[0].name", "\"Brom\"", false),
+        (json!([""]), "$.party[0].name", "Brom", false),
         (json!([""]), "PLAYER.Gold", "60", false),
         (json!([""]), "none", "null", false),
         (json!(["player.gold"]), "player", "{\"gold\":60}", false),
         (json!(["player.gold"]), "", "{\"player\":{\"gold\":60}}", false),
-        (json!(["player"]), "player.name", "\"Aria\"", false),
+        (json!(["player"]), "player.name", "Aria", false),
         (json!(["player"]), "secret", "player", true),
         (json!([""]), "player.mana", "name, gold", true),
         (json!([""]), "a..b", "a..b", true),
@@ -115,8 +115,8 @@ fn writes_stay_within_what_is_writable() {
         let (output, failed) = output(&mut oam);
         assert_eq!(!failed, is_allowed, "{writable} {path}: {output}");
         if !is_allowed {
-            let told = format!("'{path}' is read-only. You may change: {}.", writable[0].as_str().unwrap());
-            assert_eq!(output, told);
+            let told = format!("is read-only. You may change: {}.", writable[0].as_str().unwrap());
+            assert!(output.contains(path) && output.ends_with(&told), "{output}");
             assert_eq!(oam.ok("world/snapshot", json!({"world": "w"}))["state"], state);
         }
         again(&mut oam);
