@@ -9,6 +9,7 @@ mod ends;
 mod growth;
 mod hangs;
 mod misbehaviour;
+mod npcs;
 mod pool;
 mod quarantine;
 mod starts;
