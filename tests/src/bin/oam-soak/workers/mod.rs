@@ -1,11 +1,13 @@
 //! Turns that must come out right whatever happens to the workers that play them.
 //!
 //! Every session runs on the model "system" and carries its script in its instructions, so what each turn must come
-//! to is known, whoever plays it and how often. So do the [NPCs](npc), their barks and decisions. The soak goes through [phases](trouble::PHASES), each with its own
-//! trouble, and [lives](session) through many sessions at once in each. After each phase all must be as it was at
-//! the beginning: the same number of workers, no zombie, no descriptor or memory more.
+//! to is known, whoever plays it and how often; so do [NPCs](npc), with their barks and decisions. The soak goes
+//! through [phases](trouble::PHASES), each with its own trouble, and [lives](session) through many sessions and NPCs
+//! at once in each. After each phase all must be as it was at the beginning: the same number of workers, no zombie,
+//! no descriptor or memory more.
 
 mod client;
+mod interruption;
 mod life;
 mod npc;
 mod report;

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::{
     client::Heard,
+    interruption::{Interruption, Owner},
     life::{TOOL, words},
-    session::{Interruption, Owner, Phase, count},
+    session::{Phase, count},
 };
 
 /// What an NPC is to say, turn by turn.

@@ -115,7 +115,8 @@ impl Row {
         json!({"trouble": self.trouble, "turns": self.turns, "cancelled": self.cancelled, "failed": self.failed,
             "refused": self.refused, "deaths": self.crashes, "hangs": self.hangs, "violations": self.violations,
             "replays": self.replays, "recycled": self.recycled, "lines": self.lines, "barks": self.barks,
-            "decisions": self.decisions, "worldChanges": self.writes, "seconds": self.duration.as_secs_f64(), "slowestSeconds": self.slowest.as_secs_f64(),
+            "decisions": self.decisions, "worldChanges": self.writes,
+            "seconds": self.duration.as_secs_f64(), "slowestSeconds": self.slowest.as_secs_f64(),
             "turnsPerSecond": self.turns_per_second(), "residentKiB": self.rss_kib})
     }
 }
