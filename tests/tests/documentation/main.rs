@@ -2,7 +2,7 @@
 //!
 //! In README.md and docs/*.md, a block marked `jsonl` is an exchange with a fresh `oam stdio` (further words of the
 //! mark are its command line), and a block marked `sh run` is a command for the root of the project, with the tested
-//! program in the place of `cargo run` and of `target/release/oam`; a block marked `text output` right behind it is what it prints.
+//! program in the place of `cargo run`; a block marked `text output` right behind it is what it prints.
 
 mod blocks;
 mod pattern;
@@ -137,16 +137,17 @@ fn play(block: &Block) -> Result<(), String> {
 /// How documents start the program. Tests start the one that is there, instead of building another.
 const CARGO_RUN: &str = "cargo run --release --package oam --";
 
-/// What that builds, where documents name it within quotes.
-const BUILT: &str = "target/release/oam";
+/// Where the program lies then.
+const BUILT: &str = "$PWD/target/release";
 
-/// Runs a command in the root of the project, with `OAM_BIN` naming the program.
+/// Runs a command in the root of the project, with `OAM_BIN` naming the program and `OAM_FOLDER` its folder.
 fn run(command: &str, shown: Option<String>) -> Result<(), String> {
-    let command = command.replace(CARGO_RUN, "\"$OAM_BIN\"").replace(BUILT, "'$OAM_BIN'");
+    let command = command.replace(CARGO_RUN, "\"$OAM_BIN\"").replace(BUILT, "$OAM_FOLDER");
     let output = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &command])
         .current_dir(root())
         .env("OAM_BIN", oam_binary())
+        .env("OAM_FOLDER", oam_binary().with_file_name(""))
         .output()
         .map_err(|error| format!("bash cannot be started: {error}"))?;
     let (printed, errors) =
