@@ -19,9 +19,10 @@ impl Message {
         self.value["method"].as_str()
     }
 
-    /// The `session/event` in it, if it is one.
+    /// The `session/event` or `npc/event` in it, if it is one.
     pub fn event(&self) -> Option<&Value> {
-        (self.method() == Some("session/event")).then(|| &self.value["params"]["event"])
+        let is_event = matches!(self.method(), Some("session/event" | "npc/event"));
+        is_event.then(|| &self.value["params"]["event"])
     }
 
     /// The request that it belongs to: an event's, tool call's or cancellation's `requestId`.

@@ -77,6 +77,7 @@ impl Monitor {
             Some("tool/call") => self.tool_call(&message)?,
             Some("tool/cancel") => self.tool_cancel(&message)?,
             Some("session/event") => self.event(&message)?,
+            Some("npc/event") => self.dialogue_event(&message)?,
             Some("world/changed") => world_changed(&message.value["params"])?,
             Some("supervisor/event") if self.hears_of_workers => {}
             Some(other) => return Err(format!("'{other}' is not a message of the bridge")),
@@ -110,7 +111,8 @@ impl Monitor {
         if let Some(call) = self.calls.iter().find(|(_, of)| of.as_ref() == Some(&id) && request.uses == 1) {
             return Err(format!("{id} was answered while its call {} was open", call.0));
         }
-        let (streamed, text) = (request.streamed.take(), value["result"]["text"].as_str());
+        let said = value["result"]["text"].as_str().or_else(|| value["result"]["line"].as_str());
+        let (streamed, text) = (request.streamed.take(), said);
         if let (Some(streamed), Some(text)) = (streamed, text)
             && streamed != text
             && request.uses == 1
@@ -182,6 +184,26 @@ impl Monitor {
         Ok(())
     }
 
+    fn dialogue_event(&mut self, message: &Message) -> Result<(), String> {
+        if message.request_id().is_none() {
+            return Ok(());
+        }
+        let event = message.event().cloned().unwrap_or_default();
+        let request = self.request_of(message)?;
+        if request.uses > 1 {
+            return Ok(());
+        }
+        let streamed = request.streamed.get_or_insert_default();
+        match (event["type"].as_str(), event["delta"].as_str(), event["line"].as_str()) {
+            (Some("lineDelta"), Some(delta), None) if !delta.is_empty() => streamed.push_str(delta),
+            (Some("lineReset"), None, Some(line)) => line.clone_into(streamed),
+            (Some("emotion"), None, None) if event["emotion"].is_string() => {}
+            (Some("toolCallStarted" | "toolCallCompleted"), None, None) => {}
+            _ => return Err("an npc/event that is none".to_owned()),
+        }
+        Ok(())
+    }
+
     fn request_of(&mut self, message: &Message) -> Result<&mut Request, String> {
         let id = message.request_id().ok_or("no usable requestId")?;
         self.open.get_mut(&id).ok_or_else(|| format!("about request {id}, which is not open"))
@@ -230,6 +252,21 @@ mod tests {
         monitor.sent(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize",
             "params": {"client": {"workerEvents": true}}}));
         assert!(monitor.received(&event).is_ok());
+    }
+
+    #[test]
+    fn line_events_must_add_up_to_the_line() {
+        let event = |event: serde_json::Value| json!({"jsonrpc": "2.0", "method": "npc/event", "params": {"npc": "a", "requestId": 1, "event": event}});
+        let answer = |line: &str| json!({"jsonrpc": "2.0", "id": 1, "result": {"npc": "a", "line": line}});
+        let lines = [
+            event(json!({"type": "lineDelta", "delta": "x"})),
+            event(json!({"type": "lineReset", "line": "a"})),
+            event(json!({"type": "emotion", "emotion": "sad"})),
+            event(json!({"type": "lineDelta", "delta": "b"})),
+        ];
+        assert_eq!(after_request_1(&[&lines[..], &[answer("ab")]].concat()), Ok(()));
+        assert!(after_request_1(&[&lines[..], &[answer("xab")]].concat()).is_err());
+        assert!(after_request_1(&[event(json!({"type": "lineDelta", "text": "x"}))]).is_err());
     }
 
     #[test]
