@@ -52,7 +52,9 @@ fn play(file: &str, worker: Option<&str>) -> Vec<Message> {
         oam = oam.arg("--worker").arg(command);
     }
     let mut oam = oam.start();
-    lines(file).iter().for_each(|line| oam.send_line(line));
+    for line in lines(file) {
+        oam.send_line(&line);
+    }
     oam.close_input();
     assert!(oam.wait_exit().success(), "{}", oam.stderr());
     oam.messages().to_vec()
