@@ -73,16 +73,17 @@ const STDIO_EXAMPLES: &str = r#"Examples:
     {"jsonrpc":"2.0","id":2,"method":"session/respond","params":{"session":"gorm","prompt":"Hello!","stream":true}}
     END
 
-  Serve the model "system" from worker processes; this worker plays scripts and can be told to crash:
+  Serve the model "system" from worker processes; this worker plays scripts and crashes as often as it is told to:
     oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
 Environment:
-  OAM_WORKER=CMD    Like --worker, which comes first.
+  OAM_WORKER=CMD    Like --worker; looked at after --worker and OAM_SCRIPT.
+  OAM_WORKER_…      Handed to workers, which see little else of the environment.
   OAM_SCRIPT=FILE   Every session on the model "system" plays its own copy of this script (a JSON array of steps, or
                     an object with "steps" and "fallback") instead of asking a model.
 
-Exit codes: 0 done, 1 the client did not read or a stream failed, 2 wrong arguments or an unusable OAM_SCRIPT,
-130 interrupted."#;
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, or a stream failed; 2 wrong arguments, an unusable
+OAM_SCRIPT, or a worker program that is not there or cannot be executed; 130 interrupted (SIGINT)."#;
 
 fn max_sessions(text: &str) -> Result<usize, String> {
     match text.parse() {
@@ -100,9 +101,9 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "CMD")]
     pub(crate) worker: Option<String>,
 
-    /// How many workers play steps at the same time.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
-    pub(crate) workers: usize,
+    /// How many workers play steps at the same time, 1 to 64. Default: 1.
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    pub(crate) workers: Option<usize>,
 
     /// Keep one more worker ready to take over when one dies (the default).
     #[arg(long, overrides_with = "no_spare")]
@@ -112,23 +113,37 @@ pub(crate) struct WorkerArguments {
     #[arg(long, overrides_with = "spare")]
     no_spare: bool,
 
-    /// When answers are streamed: `auto` stops for a while after a worker died streaming.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Streaming::Auto)]
-    pub(crate) streaming: Streaming,
+    /// When answers are streamed: `auto`, the default, stops for a while after a worker died streaming.
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub(crate) streaming: Option<Streaming>,
 
     /// Seconds that a step may go without any progress before its worker is killed and the step played again.
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = step_timeout)]
-    pub(crate) step_timeout: Duration,
+    /// Default: 120.
+    #[arg(long, value_name = "SECONDS", value_parser = step_timeout)]
+    pub(crate) step_timeout: Option<Duration>,
 
-    /// A step that has crashed this many workers by itself fails for good.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_step_crashes: u32,
+    /// A step that has crashed this many workers by itself fails for good. Default: 3.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_step_crashes: Option<u32>,
 }
 
 impl WorkerArguments {
-    /// Whether a spare worker is kept.
-    pub(crate) fn spare(&self) -> bool {
-        self.spare || !self.no_spare
+    /// Whether a spare worker is kept, if that was said.
+    pub(crate) fn spare(&self) -> Option<bool> {
+        (self.spare || self.no_spare).then_some(self.spare)
+    }
+
+    /// The flags that were given and that say something only of workers, apart from `--worker`.
+    pub(crate) fn settings_given(&self) -> Vec<&'static str> {
+        let flags = [
+            ("--workers", self.workers.is_some()),
+            ("--spare", self.spare),
+            ("--no-spare", self.no_spare),
+            ("--streaming", self.streaming.is_some()),
+            ("--step-timeout", self.step_timeout.is_some()),
+            ("--max-step-crashes", self.max_step_crashes.is_some()),
+        ];
+        flags.into_iter().filter_map(|(flag, is_given)| is_given.then_some(flag)).collect()
     }
 }
 

@@ -1,27 +1,31 @@
-//! Logs on standard error: `[oam stdio] warning: message key=value`.
+//! Logs on standard error, one [`line`] an event.
 //!
 //! Nothing ever waits for a log line. Lines go through a bounded queue to a thread that writes them; when
 //! whoever reads standard error has stopped doing so, the queue fills up and further lines are lost.
 
+mod line;
+
 use std::{
-    fmt,
     io::{self, Write},
-    sync::mpsc::{self, Receiver, SyncSender},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, Receiver, SyncSender},
+    },
     thread,
     time::Duration,
 };
 
-use tracing::{Event, Level, Subscriber, level_filters::LevelFilter};
-use tracing_subscriber::{
-    fmt::{
-        FmtContext, FormatEvent, FormatFields, MakeWriter,
-        format::{DefaultFields, Writer},
-    },
-    registry::LookupSpan,
-};
+use tracing::{Subscriber, level_filters::LevelFilter};
+use tracing_subscriber::fmt::MakeWriter;
+
+use line::LineFormat;
 
 /// How many lines may wait to be written.
 const QUEUED_LINES: usize = 4096;
+
+/// How long they may be in all, in bytes.
+const QUEUED_BYTES: usize = 1 << 20;
 
 /// The time that waiting lines get to be written when the process ends.
 const FLUSH_TIME: Duration = Duration::from_millis(200);
@@ -67,7 +71,7 @@ pub(crate) struct Guard(Queue);
 impl Drop for Guard {
     fn drop(&mut self) {
         let (flushed, wait) = mpsc::sync_channel(1);
-        if self.0.0.try_send(Item::Flush(flushed)).is_ok() {
+        if self.0.items.try_send(Item::Flush(flushed)).is_ok() {
             // Too late is as good as never.
             let _ = wait.recv_timeout(FLUSH_TIME);
         }
@@ -78,7 +82,6 @@ fn subscriber(command: &'static str, level: LogLevel, queue: Queue) -> impl Subs
     tracing_subscriber::fmt()
         .with_max_level(level.filter())
         .with_ansi(false)
-        .fmt_fields(DefaultFields::new())
         .event_format(LineFormat { command })
         .with_writer(queue)
         .finish()
@@ -91,21 +94,30 @@ enum Item {
 
 /// The way to the thread that writes. A line that finds the queue full is lost.
 #[derive(Debug, Clone)]
-struct Queue(SyncSender<Item>);
+struct Queue {
+    items: SyncSender<Item>,
+    waiting_bytes: Arc<AtomicUsize>,
+}
 
 impl Queue {
     fn new(output: impl Write + Send + 'static) -> io::Result<Self> {
-        let (queue, items) = mpsc::sync_channel(QUEUED_LINES);
-        thread::Builder::new().name("log".to_owned()).spawn(move || write_items(&items, output))?;
-        Ok(Self(queue))
+        let (items, taken) = mpsc::sync_channel(QUEUED_LINES);
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let written = Arc::clone(&waiting_bytes);
+        thread::Builder::new().name("log".to_owned()).spawn(move || write_items(&taken, output, &written))?;
+        Ok(Self { items, waiting_bytes })
     }
 }
 
-fn write_items(items: &Receiver<Item>, mut output: impl Write) {
+fn write_items(items: &Receiver<Item>, mut output: impl Write, waiting_bytes: &AtomicUsize) {
     for item in items {
         // There is nowhere to tell that a log line cannot be written.
         let _ = match item {
-            Item::Line(line) => output.write_all(&line),
+            Item::Line(line) => {
+                let written = output.write_all(&line);
+                waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+                written
+            }
             Item::Flush(flushed) => output.flush().map(|()| {
                 let _ = flushed.try_send(());
             }),
@@ -124,39 +136,16 @@ impl<'a> MakeWriter<'a> for Queue {
 impl Write for &Queue {
     /// Takes a whole line: that is how the subscriber writes.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let _ = self.0.try_send(Item::Line(line.to_vec()));
+        let before = self.waiting_bytes.fetch_add(line.len(), Ordering::Relaxed);
+        let has_room = before + line.len() <= QUEUED_BYTES;
+        if !has_room || self.items.try_send(Item::Line(line.to_vec())).is_err() {
+            self.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+        }
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-struct LineFormat {
-    command: &'static str,
-}
-
-impl<S, F> FormatEvent<S, F> for LineFormat
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    F: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        context: &FmtContext<'_, S, F>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let level = match *event.metadata().level() {
-            Level::ERROR => "error",
-            Level::WARN => "warning",
-            Level::INFO => "info",
-            Level::DEBUG | Level::TRACE => "debug",
-        };
-        write!(writer, "[oam {}] {level}: ", self.command)?;
-        context.format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
     }
 }
 
@@ -179,24 +168,55 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_line_has_command_level_message_and_fields() {
+    /// What is written when `log` logs.
+    fn logged(log: impl FnOnce()) -> String {
         let output = Output::default();
         let queue = Queue::new(output.clone()).unwrap();
         let guard = Guard(queue.clone());
-        tracing::subscriber::with_default(subscriber("stdio", LogLevel::Info, queue), || {
+        tracing::subscriber::with_default(subscriber("stdio", LogLevel::Info, queue), log);
+        drop(guard);
+        String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_line_has_command_level_message_and_fields() {
+        let lines = logged(|| {
             tracing::error!(code = 3, reason = %"it broke", "cannot go on");
             tracing::warn!("careful");
             tracing::info!(name = "x", "hello");
             tracing::debug!("not seen");
         });
-        drop(guard);
         assert_eq!(
-            String::from_utf8(output.0.lock().unwrap().clone()).unwrap(),
-            "[oam stdio] error: cannot go on code=3 reason=it broke\n\
+            lines,
+            "[oam stdio] error: cannot go on\tcode=3 reason=\"it broke\"\n\
              [oam stdio] warning: careful\n\
-             [oam stdio] info: hello name=\"x\"\n"
+             [oam stdio] info: hello\tname=x\n"
         );
+    }
+
+    #[test]
+    fn no_text_can_pretend_to_be_another_line_or_field() {
+        let text = "fine\n[oam stdio] error: all is lost\tworker=w7 \u{1b}[2J\u{202e}\"\\\"";
+        let lines = logged(|| tracing::info!(worker = %"w1", empty = "", text, "{text}"));
+        let shown = r"fine\n[oam stdio] error: all is lost\tworker=w7 \u{1b}[2J\u{202e}";
+        let expected =
+            format!("[oam stdio] info: {shown}\"\\\"\tworker=w1 empty=\"\" text=\"{shown}\\\"\\\\\\\"\"\n");
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_with_a_mark() {
+        let text = "é".repeat(1 << 20);
+        let lines = logged(|| tracing::info!(text, "x{text}"));
+        let mark = |rest: usize| format!("… (and {rest} bytes)");
+        let expected = format!(
+            "[oam stdio] info: x{}{}\ttext=\"{}{}\"\n",
+            "é".repeat(2047),
+            mark((2 << 20) - 4094),
+            "é".repeat(2048),
+            mark((2 << 20) - 4096)
+        );
+        assert_eq!(lines, expected);
     }
 
     /// Never takes anything.
@@ -224,5 +244,16 @@ mod tests {
             }
         });
         drop(guard);
+    }
+
+    #[test]
+    fn what_waits_is_bounded_in_bytes_too() {
+        let (_keep_stuck, stuck) = mpsc::channel();
+        let mut queue = &Queue::new(Stuck(stuck)).unwrap();
+        let line = vec![b'x'; QUEUED_BYTES / 8];
+        for _ in 0..100 {
+            assert_eq!(queue.write(&line).unwrap(), line.len());
+        }
+        assert!(queue.waiting_bytes.load(Ordering::Relaxed) <= QUEUED_BYTES);
     }
 }

@@ -5,6 +5,7 @@ mod arguments;
 mod commands;
 mod logging;
 mod models;
+mod program;
 mod script_file;
 mod supervisor_methods;
 

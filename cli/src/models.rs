@@ -1,17 +1,14 @@
 //! Where the model "system" comes from: a script, worker processes, or nowhere.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{env, path::PathBuf, sync::Arc};
 
-use oam_agent::{Model, Script};
-use oam_bridge::{ModelFactory, NoSystemModel};
+use oam_agent::{Model, Script, UnavailableModel, UnavailableReason};
+use oam_bridge::ModelFactory;
 use oam_workers::{PoolConfig, StreamingPolicy, WorkerCommand, WorkerPool};
 
 use crate::{
     arguments::{Streaming, WorkerArguments},
+    program,
     script_file::{self, ScriptedSystem},
 };
 
@@ -37,15 +34,21 @@ impl SystemModel {
         if let Some(script) = script_file::from_environment()? {
             return Ok(Self::Script(script));
         }
-        if let Some(command) = env::var(WORKER_VARIABLE).ok().filter(|command| !command.is_empty()) {
-            return worker(WORKER_VARIABLE, &command, arguments);
+        if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
+            let command = command.to_str().ok_or_else(|| format!("{WORKER_VARIABLE} is not UTF-8"))?;
+            return worker(WORKER_VARIABLE, command, arguments);
         }
-        Ok(match installed_worker() {
-            Some(program) => {
-                Self::Workers(pool_config(WorkerCommand { program, arguments: Vec::new() }, arguments))
+        match (installed_worker(), arguments.settings_given().as_slice()) {
+            (Some(program), _) => {
+                let command = WorkerCommand { program, arguments: Vec::new() };
+                Ok(Self::Workers(pool_config(command, arguments)))
             }
-            None => Self::None,
-        })
+            (None, []) => Ok(Self::None),
+            (None, settings) => Err(format!(
+                "{} without a worker: name one with --worker or {WORKER_VARIABLE}",
+                settings.join(", ")
+            )),
+        }
     }
 
     /// The models, on the current runtime; with workers also their pool.
@@ -56,7 +59,7 @@ impl SystemModel {
                 let pool = WorkerPool::start(config);
                 (Arc::new(PooledSystem(Arc::new(pool.clone()))), Some(pool))
             }
-            Self::None => (Arc::new(NoSystemModel), None),
+            Self::None => (Arc::new(NoWorker), None),
         }
     }
 }
@@ -70,30 +73,43 @@ impl ModelFactory for PooledSystem {
     }
 }
 
+/// A system model that nobody serves.
+struct NoWorker;
+
+impl ModelFactory for NoWorker {
+    fn system(&self) -> Arc<dyn Model> {
+        let hint = format!(
+            "No worker serves the system model. Name one with --worker or {WORKER_VARIABLE}, or install \
+             {INSTALLED_WORKER} beside oam (on a Mac with Apple Intelligence). To develop and test without a model, use \
+             a scripted one: \"model\": {{\"type\": \"scripted\", …}}."
+        );
+        Arc::new(UnavailableModel::new(UnavailableReason::DeviceNotEligible, hint))
+    }
+}
+
 fn worker(source: &str, command: &str, arguments: &WorkerArguments) -> Result<SystemModel, String> {
     let words = shell_words::split(command).map_err(|error| format!("{source}: {command}: {error}"))?;
     let mut words = words.into_iter();
     let program = words.next().ok_or_else(|| format!("{source} names no program"))?;
-    // A name without a folder is looked for in PATH, as a shell does.
-    if program.contains('/') && !Path::new(&program).is_file() {
-        return Err(format!("{source}: there is no program {program}"));
-    }
+    program::check(&program).map_err(|reason| format!("{source}: {reason}"))?;
     let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
     Ok(SystemModel::Workers(pool_config(command, arguments)))
 }
 
 fn pool_config(command: WorkerCommand, arguments: &WorkerArguments) -> PoolConfig {
+    let usual = PoolConfig::new(command);
     PoolConfig {
-        workers: arguments.workers,
-        spare: arguments.spare(),
+        workers: arguments.workers.unwrap_or(usual.workers),
+        spare: arguments.spare().unwrap_or(usual.spare),
         streaming: match arguments.streaming {
-            Streaming::Auto => StreamingPolicy::Auto,
-            Streaming::Always => StreamingPolicy::Always,
-            Streaming::Never => StreamingPolicy::Never,
+            None => usual.streaming,
+            Some(Streaming::Auto) => StreamingPolicy::Auto,
+            Some(Streaming::Always) => StreamingPolicy::Always,
+            Some(Streaming::Never) => StreamingPolicy::Never,
         },
-        step_timeout: arguments.step_timeout,
-        max_step_crashes: arguments.max_step_crashes,
-        ..PoolConfig::new(command)
+        step_timeout: arguments.step_timeout.unwrap_or(usual.step_timeout),
+        max_step_crashes: arguments.max_step_crashes.unwrap_or(usual.max_step_crashes),
+        ..usual
     }
 }
 

@@ -10,6 +10,8 @@ use oam_bridge::{Bridge, BridgeError, MethodRegistry, MethodSet, Payload, Reply}
 use oam_workers::{PoolEvent, WorkerPool};
 use serde_json::{Map, Value, json};
 
+const EVENT: &str = "supervisor/event";
+
 /// The methods of a bridge whose system model is a pool of workers.
 pub(crate) struct SupervisorMethods {
     pool: WorkerPool,
@@ -33,12 +35,16 @@ impl MethodSet for SupervisorMethods {
         });
     }
 
+    fn notifications(&self) -> Vec<&'static str> {
+        vec![EVENT]
+    }
+
     /// A client that asked for it hears of workers that die, steps that are played again and the breaker.
     fn client_introduced(&self, bridge: &Bridge, client: &Map<String, Value>) {
         let wants_events = client.get("workerEvents") == Some(&Value::Bool(true));
         if wants_events && !self.is_listening.swap(true, Ordering::Relaxed) {
             let bridge = bridge.clone();
-            self.pool.listen(move |event| bridge.notify("supervisor/event", &Payload::of(&described(event))));
+            self.pool.listen(move |event| bridge.notify(EVENT, &Payload::of(&described(event))));
         }
     }
 }

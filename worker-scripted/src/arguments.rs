@@ -92,13 +92,13 @@ When:
 
 Examples:
   Die of SIGKILL in every hundredth step or so, the same ones for the same process id:
-    oam-worker-scripted --fault kill:p=0.01 --seed 7
+    oam worker scripted --fault kill:p=0.01 --seed 7
 
-  Die of SIGSEGV after two pieces of every third-step answer that is streamed:
-    oam-worker-scripted --fault segv:step=3+stream
+  Die of SIGSEGV in the third step of each process, after the first piece, if that step is streamed:
+    oam worker scripted --fault segv:step=3+stream
 
   Hang at the first prompt with the word \"boom\", and behave when the step is played again:
-    oam-worker-scripted --fault hang:word=boom+once=/tmp/hung
+    oam worker scripted --fault hang:word=boom+once=/tmp/hung
 
 Exit codes: 0 at the end of the connection, 1 for a frame that cannot be read, 2 for a start that failed.";
 

@@ -59,6 +59,11 @@ pub(crate) enum FaultKind {
 }
 
 impl FaultKind {
+    /// The name on the command line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// It can only happen when a process starts.
     fn is_of_start(self) -> bool {
         matches!(self, Self::BadVersion | Self::NoReady | Self::DieBeforeReady)
@@ -120,12 +125,17 @@ fn holds_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric()).any(|part| part == word)
 }
 
+fn no_fault(name: &str) -> String {
+    let names: Vec<_> = FaultKind::value_variants().iter().map(|kind| kind.name()).collect();
+    format!("there is no fault '{name}'; the faults are {}", names.join(", "))
+}
+
 impl FromStr for FaultSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, when) = text.split_once(':').map_or((text, None), |(kind, when)| (kind, Some(when)));
-        let kind = FaultKind::from_str(kind, false).map_err(|_| format!("there is no fault '{kind}'"))?;
+        let kind = FaultKind::from_str(kind, false).map_err(|_| no_fault(kind))?;
         let mut spec = Self {
             kind,
             moment: None,
@@ -303,8 +313,6 @@ mod tests {
     #[test]
     fn what_is_no_fault_is_told() {
         let cases = [
-            ("", "there is no fault ''"),
-            ("Abort", "there is no fault 'Abort'"),
             ("abort:", "there is no condition ''"),
             ("abort:later", "there is no condition 'later'"),
             ("abort:stream=1", "there is no condition 'stream=1'"),
@@ -318,6 +326,18 @@ mod tests {
         ];
         for (text, message) in cases {
             assert_eq!(text.parse::<FaultSpec>(), Err(message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn who_misspells_a_fault_is_told_all_names() {
+        for text in ["", "Abort", "abrt:p=1"] {
+            let message = text.parse::<FaultSpec>().unwrap_err();
+            assert!(message.starts_with("there is no fault '"), "{message}");
+            assert!(
+                message.contains("abort, segv, kill, ") && message.ends_with("die-before-ready"),
+                "{message}"
+            );
         }
     }
 }

@@ -43,15 +43,27 @@ use clap::Parser;
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(args) {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(error) if error.use_stderr() => {
+            complain(&in_one_line(&error.to_string()));
+            return ExitCode::from(2);
+        }
+        Err(help) => {
             // Nobody is left to tell when this cannot be printed.
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+            let _ = help.print();
+            return ExitCode::SUCCESS;
         }
     };
     let Err(reason) = worker::serve(arguments);
     complain(&reason);
     ExitCode::from(2)
+}
+
+/// What is wrong with the arguments, without the advice that follows: the last line is what a supervisor shows.
+fn in_one_line(error: &str) -> String {
+    let error = error.strip_prefix("error: ").unwrap_or(error);
+    let what = error.split("\n\nUsage:").next().unwrap_or(error);
+    let what = what.split("\n\nFor more information").next().unwrap_or(what);
+    what.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Says something on standard error, where the supervisor's log hears it.

@@ -112,5 +112,5 @@ fn die_of(signal: Signal) -> ! {
 }
 
 fn name(fault: FaultKind) {
-    complain(&format!("going wrong: {fault:?}"));
+    complain(&format!("going wrong: {}", fault.name()));
 }

@@ -4,7 +4,7 @@ use std::{io, process::ExitCode, sync::Arc, time::Duration};
 
 use oam_bridge::{
     Bridge, BridgeConfig,
-    transport::stdio::{serve, take_stdio},
+    transport::stdio::{StopSignals, serve, take_stdio},
 };
 
 use crate::{arguments::StdioArguments, logging, models::SystemModel, supervisor_methods::SupervisorMethods};
@@ -38,6 +38,8 @@ fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result
     // One thread: a message costs less than waking another one.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let end = runtime.block_on(async {
+        // Before there is a worker that a signal could leave behind.
+        let mut signals = StopSignals::listen()?;
         let (models, pool) = model.start();
         let mut config = BridgeConfig {
             max_sessions: arguments.max_sessions,
@@ -48,14 +50,26 @@ fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result
         };
         if let Some(pool) = &pool {
             config.method_sets.push(Arc::new(SupervisorMethods::new(pool.clone())));
-            // A worker that takes longer is reported as not ready until it is.
-            let _ = tokio::time::timeout(SETTLE_TIME, pool.settled()).await;
+            tokio::select! {
+                () = signals.arrived() => {}
+                // A worker that takes longer is reported as not ready until it is.
+                _ = tokio::time::timeout(SETTLE_TIME, pool.settled()) => {}
+            }
         }
         let (bridge, messages) = Bridge::connect(config);
         // As a task: when a turn wakes what the runtime itself waits for, that looks for input before it goes on.
-        let end = tokio::spawn(async move { serve(handles, messages, &bridge).await }).await?;
+        let serving = tokio::spawn(async move {
+            let end = serve(handles, messages, &bridge, &mut signals).await;
+            (end, signals)
+        });
+        let (end, mut signals) = serving.await?;
         if let Some(pool) = &pool {
-            pool.stop().await;
+            tokio::select! {
+                biased;
+                // The end of the runtime kills what is left.
+                () = signals.insisted() => tracing::info!("a second signal: workers are not waited for"),
+                () = pool.stop() => {}
+            }
         }
         end
     });

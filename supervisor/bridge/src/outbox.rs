@@ -4,11 +4,13 @@
 //! batch, so that a burst of messages costs one write. Pushing never waits. What a client that stops reading
 //! can cost is bounded in two steps:
 //!
-//! * Text events are normally written one by one. Past the high-water mark they are merged, one pending event
-//!   for each turn, which grows no faster than the answer itself. Any other message is written behind the
+//! * Events in which an answer grows are normally written one by one. Past the high-water mark they are merged, one
+//!   pending event for each turn, which grows no faster than the answer itself. Any other message is written behind the
 //!   merged events that were pending, so events still come before the response they belong to.
 //! * Past the hard limit the outbox overflows: everything unwritten is dropped, and the connection has to
 //!   end.
+
+mod growth;
 
 use std::{
     future::poll_fn,
@@ -22,12 +24,12 @@ use std::{
     time::Duration,
 };
 
-use oam_agent::{TextEvent, json_text};
-use serde::Serialize;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::message::{EventContext, Outgoing};
+
+pub use growth::Growth;
 
 /// How much may wait to be written, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +97,8 @@ struct Shared {
 struct State {
     /// Messages, each with its line end.
     pending: Vec<u8>,
-    /// Merged text events that stand behind `pending`, one for each turn.
-    merged: Vec<MergedText>,
+    /// Merged events that stand behind `pending`, one for each turn.
+    merged: Vec<Merged>,
     merged_bytes: usize,
     /// The size of the batch that the consumer is writing.
     taken: usize,
@@ -124,15 +126,15 @@ impl Outbox {
         });
     }
 
-    /// Puts new text of a turn in. Events that share a context (the same `Arc`) belong to one turn and may be
-    /// merged.
-    pub fn push_text(&self, context: &Arc<EventContext>, event: &TextEvent) {
+    /// Puts in how the answer of a turn grew. Events that share a context (the same `Arc`) belong to one turn and may
+    /// be merged.
+    pub fn push_growth(&self, context: &Arc<EventContext>, growth: Growth<'_>) {
         self.append(|state, limits| {
             if state.unwritten() < limits.merge_text_above {
                 state.write_merged();
-                write_text_event(&mut state.pending, context, &event.delta, event);
+                growth.write(&mut state.pending, context);
             } else {
-                state.merge(context, event);
+                state.merge(context, growth);
             }
         });
     }
@@ -288,15 +290,15 @@ impl State {
         now - since > OVERFLOW_GRACE || unwritten > limit.saturating_mul(HOPELESS_FACTOR)
     }
 
-    fn merge(&mut self, context: &Arc<EventContext>, event: &TextEvent) {
+    fn merge(&mut self, context: &Arc<EventContext>, growth: Growth<'_>) {
         let position = self.merged.iter().position(|merged| Arc::ptr_eq(&merged.context, context));
         if let Some(merged) = position.map(|at| &mut self.merged[at]) {
-            self.merged_bytes -= merged.size();
-            merged.append(event);
-            self.merged_bytes += merged.size();
+            self.merged_bytes -= merged.growth.size();
+            merged.growth.append(growth);
+            self.merged_bytes += merged.growth.size();
         } else {
-            let merged = MergedText { context: Arc::clone(context), event: event.clone() };
-            self.merged_bytes += merged.size();
+            let merged = Merged { context: Arc::clone(context), growth: growth.into_owned() };
+            self.merged_bytes += merged.growth.size();
             self.merged.push(merged);
         }
     }
@@ -304,9 +306,8 @@ impl State {
     /// Writes the merged events, so that what is written next stands behind them.
     fn write_merged(&mut self) {
         self.merged_bytes = 0;
-        for MergedText { context, event } in self.merged.drain(..) {
-            let delta = if event.is_reset { &*event.text } else { &*event.delta };
-            write_text_event(&mut self.pending, &context, delta, &event);
+        for Merged { context, growth } in self.merged.drain(..) {
+            growth.write(&mut self.pending, &context);
         }
     }
 
@@ -315,44 +316,11 @@ impl State {
     }
 }
 
-/// Text events of one turn that became one.
+/// Events of one turn that became one.
 #[derive(Debug)]
-struct MergedText {
+struct Merged {
     context: Arc<EventContext>,
-    /// After a reset `delta` is not kept up to date: it is the whole `text` then.
-    event: TextEvent,
-}
-
-impl MergedText {
-    fn append(&mut self, next: &TextEvent) {
-        let event = &mut self.event;
-        if next.is_reset {
-            event.is_reset = true;
-            event.delta = String::new();
-        } else if !event.is_reset {
-            event.delta.push_str(&next.delta);
-        }
-        event.text = Arc::clone(&next.text);
-    }
-
-    fn size(&self) -> usize {
-        self.event.delta.len() + self.event.text.len()
-    }
-}
-
-fn write_text_event(out: &mut Vec<u8>, context: &EventContext, delta: &str, event: &TextEvent) {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Event<'a> {
-        r#type: &'static str,
-        delta: &'a str,
-        text: &'a str,
-        is_reset: bool,
-    }
-
-    let event = Event { r#type: "text", delta, text: &event.text, is_reset: event.is_reset };
-    context.write_notification(out, |out| json_text::write(out, &event));
-    out.push(b'\n');
+    growth: Growth<'static>,
 }
 
 #[cfg(test)]

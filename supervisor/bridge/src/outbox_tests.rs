@@ -1,3 +1,6 @@
+use std::borrow::Cow;
+
+use oam_agent::TextEvent;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -10,8 +13,8 @@ fn turn(name: &str) -> Arc<EventContext> {
     Arc::new(EventContext::new("session/event", Members::new().with("session", name)))
 }
 
-fn text(delta: &str, text: &str, is_reset: bool) -> TextEvent {
-    TextEvent { delta: delta.to_owned(), text: text.into(), is_reset }
+fn text(delta: &str, text: &str, is_reset: bool) -> Growth<'static> {
+    Growth::Text(Cow::Owned(TextEvent { delta: delta.to_owned(), text: text.into(), is_reset }))
 }
 
 fn push_answer(outbox: &Outbox, id: u32) {
@@ -54,7 +57,7 @@ fn a_text_event_is_written_in_the_form_of_the_protocol() {
         "session/event",
         Members::new().with("session", "s").with("requestId", &RequestId::from(3)),
     ));
-    outbox.push_text(&context, &text("b\n", "ab\n", false));
+    outbox.push_growth(&context, text("b\n", "ab\n", false));
     assert_eq!(
         String::from_utf8(take(&mut consumer).unwrap()).unwrap(),
         concat!(
@@ -70,8 +73,8 @@ fn messages_leave_in_the_order_in_which_they_were_pushed() {
     let (outbox, mut consumer) = outbox(OutboxLimits::default());
     let turn = turn("s");
     push_answer(&outbox, 1);
-    outbox.push_text(&turn, &text("a", "a", false));
-    outbox.push_text(&turn, &text("b", "ab", false));
+    outbox.push_growth(&turn, text("a", "a", false));
+    outbox.push_growth(&turn, text("b", "ab", false));
     push_answer(&outbox, 2);
     assert_eq!(summary(&take(&mut consumer).unwrap()), ["1", "s+a=a", "s+b=ab", "2"]);
     assert_eq!(take(&mut consumer), None);
@@ -81,15 +84,44 @@ fn messages_leave_in_the_order_in_which_they_were_pushed() {
 fn text_is_merged_once_much_is_unwritten() {
     let (outbox, mut consumer) = outbox(TINY);
     let (one, two) = (turn("s"), turn("t"));
-    outbox.push_text(&one, &text("a", "a", false));
-    outbox.push_text(&one, &text("b", "ab", false));
-    outbox.push_text(&two, &text("x", "x", false));
-    outbox.push_text(&one, &text("c", "abc", false));
-    outbox.push_text(&two, &text("y", "y", true));
-    outbox.push_text(&two, &text("z", "yz", false));
+    outbox.push_growth(&one, text("a", "a", false));
+    outbox.push_growth(&one, text("b", "ab", false));
+    outbox.push_growth(&two, text("x", "x", false));
+    outbox.push_growth(&one, text("c", "abc", false));
+    outbox.push_growth(&two, text("y", "y", true));
+    outbox.push_growth(&two, text("z", "yz", false));
     push_answer(&outbox, 1);
-    outbox.push_text(&one, &text("d", "abcd", false));
+    outbox.push_growth(&one, text("d", "abcd", false));
     assert_eq!(summary(&take(&mut consumer).unwrap()), ["s+a=a", "s+bc=abc", "t!yz", "1", "s+d=abcd"]);
+}
+
+#[test]
+fn lines_of_npcs_are_merged_too() {
+    let (outbox, mut consumer) = outbox(TINY);
+    push_answer(&outbox, 1);
+    let delta = |text: &'static str| Growth::LineDelta(text.into());
+    let reset = |text: &'static str| Growth::LineReset(text.into());
+    let turns = [
+        (vec![delta("Aye"), delta(", lad")], json!({"type": "lineDelta", "delta": "Aye, lad"})),
+        (
+            vec![delta("Aye"), reset("No"), delta("."), delta(".")],
+            json!({"type": "lineReset", "line": "No.."}),
+        ),
+        (vec![reset("No"), reset("")], json!({"type": "lineReset", "line": ""})),
+    ];
+    for (name, (pieces, _)) in ["a", "b", "c"].into_iter().zip(turns.clone()) {
+        let turn = turn(name);
+        for piece in pieces {
+            outbox.push_growth(&turn, piece);
+        }
+    }
+    let batch = take(&mut consumer).unwrap();
+    let events: Vec<Value> = batch
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter_map(|message| message["params"].get("event").cloned())
+        .collect();
+    assert_eq!(events, turns.map(|(_, event)| event));
 }
 
 #[test]
@@ -99,8 +131,8 @@ fn a_batch_that_is_being_written_still_counts() {
     push_answer(&outbox, 1);
     let batch = take(&mut consumer).unwrap();
     assert_eq!(outbox.unwritten(), batch.len());
-    outbox.push_text(&turn, &text("a", "a", false));
-    outbox.push_text(&turn, &text("b", "ab", false));
+    outbox.push_growth(&turn, text("a", "a", false));
+    outbox.push_growth(&turn, text("b", "ab", false));
     consumer.recycle(batch);
     assert_eq!(summary(&take(&mut consumer).unwrap()), ["s+ab=ab"]);
     assert_eq!(take(&mut consumer), None);
@@ -168,13 +200,13 @@ fn merged_text_counts_for_the_limit_only_as_far_as_it_grows() {
     let mut whole = String::new();
     for _ in 0..400 {
         whole.push('x');
-        outbox.push_text(&turn, &text("x", &whole, false));
+        outbox.push_growth(&turn, text("x", &whole, false));
     }
     assert!(!consumer.is_overflowed());
     assert_eq!(summary(&take(&mut consumer).unwrap()), ["1".to_owned(), format!("s+{whole}={whole}")]);
     for _ in 0..400 {
         whole.push('x');
-        outbox.push_text(&turn, &text("x", &whole, false));
+        outbox.push_growth(&turn, text("x", &whole, false));
     }
     assert!(consumer.is_overflowed());
 }
@@ -244,11 +276,11 @@ proptest! {
             match action {
                 Action::Append(turn, delta) => {
                     sent[turn].push_str(&delta);
-                    outbox.push_text(&turns[turn], &text(&delta, &sent[turn], false));
+                    outbox.push_growth(&turns[turn], text(&delta, &sent[turn], false));
                 }
                 Action::Rewrite(turn, whole) => {
                     sent[turn].clone_from(&whole);
-                    outbox.push_text(&turns[turn], &text(&whole, &whole, true));
+                    outbox.push_growth(&turns[turn], text(&whole, &whole, true));
                 }
                 Action::Answer => {
                     push_answer(&outbox, u32::try_from(at_answer.len()).unwrap());

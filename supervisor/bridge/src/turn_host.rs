@@ -1,6 +1,6 @@
 //! A turn's way to the client: its events as notifications, its client tools as `tool/call` requests.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use oam_agent::{
     Agent, AgentError, CallId, ToolCall, ToolOutput, TurnEvent, TurnHost, TurnOptions, TurnResponse,
@@ -12,6 +12,7 @@ use crate::{
     bridge::Bridge,
     client_calls::ClientCallId,
     message::{EventContext, Members, Outgoing, Payload},
+    outbox::Growth,
     queue::Operation,
 };
 
@@ -81,7 +82,9 @@ impl TurnHost for ClientHost<'_> {
         }
         let outbox = self.turn.bridge.outbox();
         match &event {
-            TurnEvent::Text(text) => outbox.push_text(&self.turn.context, text),
+            TurnEvent::Text(text) => {
+                outbox.push_growth(&self.turn.context, Growth::Text(Cow::Borrowed(text)));
+            }
             event => {
                 let event = Payload::of(event);
                 outbox.push(Outgoing::Event { context: &self.turn.context, event: &event });
@@ -111,9 +114,16 @@ impl TurnHost for ClientHost<'_> {
 
 impl DialogueHost for ClientHost<'_> {
     fn event(&mut self, event: DialogueEvent) {
-        if self.is_heard {
-            let event = Payload::of(&event);
-            self.turn.bridge.outbox().push(Outgoing::Event { context: &self.turn.context, event: &event });
+        if !self.is_heard {
+            return;
+        }
+        let (outbox, context) = (self.turn.bridge.outbox(), &self.turn.context);
+        match event {
+            DialogueEvent::LineDelta { delta } => {
+                outbox.push_growth(context, Growth::LineDelta(delta.into()));
+            }
+            DialogueEvent::LineReset { line } => outbox.push_growth(context, Growth::LineReset(line.into())),
+            event => outbox.push(Outgoing::Event { context, event: &Payload::of(&event) }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// A character's emotion (docs/PROTOCOL.md, NPCs).
+/// A character's emotion (docs/PROTOCOL.md, `npc/create`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Emotion {
     /// At ease; also the fallback wherever an emotion cannot be read.

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod pattern;
+mod tavern;
 
 use std::{
     fs,
@@ -136,13 +137,17 @@ fn play(block: &Block) -> Result<(), String> {
 /// How documents start the program. Tests start the one that is there, instead of building another.
 const CARGO_RUN: &str = "cargo run --release --package oam --";
 
-/// Runs a command in the root of the project, with `OAM_BIN` naming the program.
+/// Where the program lies then.
+const BUILT: &str = "$PWD/target/release";
+
+/// Runs a command in the root of the project, with `OAM_BIN` naming the program and `OAM_FOLDER` its folder.
 fn run(command: &str, shown: Option<String>) -> Result<(), String> {
-    let command = command.replace(CARGO_RUN, "\"$OAM_BIN\"");
+    let command = command.replace(CARGO_RUN, "\"$OAM_BIN\"").replace(BUILT, "$OAM_FOLDER");
     let output = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &command])
         .current_dir(root())
         .env("OAM_BIN", oam_binary())
+        .env("OAM_FOLDER", oam_binary().with_file_name(""))
         .output()
         .map_err(|error| format!("bash cannot be started: {error}"))?;
     let (printed, errors) =

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 fn oam(args: &[&str]) -> Command {
     let mut command = Command::new(oam_binary());
-    command.args(args).env_remove("OAM_SCRIPT").timeout(DEADLINE);
+    command.args(args).env_remove("OAM_SCRIPT").env_remove("OAM_WORKER").timeout(DEADLINE);
     command
 }
 
@@ -67,6 +67,41 @@ fn unusable_arguments_end_with_2_and_an_explanation() {
         let (output, errors) = run(args, 2);
         assert_eq!(output, "", "{args:?}: the output is for messages only");
         assert!(!errors.trim().is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn what_is_said_of_workers_needs_one() {
+    let settings = [
+        &["--workers", "3"][..],
+        &["--spare"],
+        &["--no-spare"],
+        &["--streaming", "never"],
+        &["--step-timeout", "5"],
+        &["--max-step-crashes", "1"],
+    ];
+    let steps = file("for-settings.json", "[]");
+    for setting in settings {
+        let args = [&["stdio"], setting].concat();
+        let (_, errors) = run(&args, 2);
+        for part in [setting[0], "without a worker", "--worker or OAM_WORKER"] {
+            assert!(errors.contains(part), "{errors}");
+        }
+        // A script stands in for the workers that would be there otherwise.
+        oam(&args).env("OAM_SCRIPT", &steps).assert().code(0);
+        oam(&args).env("OAM_WORKER", format!("{} worker scripted", oam_binary().display())).assert().code(0);
+    }
+}
+
+#[test]
+fn a_turn_without_a_model_says_how_to_name_a_worker() {
+    let mut oam = Oam::start();
+    oam.ok("session/create", json!({"session": "a"}));
+    let turn = oam.start_turn("a", "x");
+    let error = oam.wait_fails(&turn);
+    assert_eq!(error.name, "model_unavailable");
+    for part in ["--worker", "OAM_WORKER", "scripted"] {
+        assert!(error.message.contains(part), "{}", error.message);
     }
 }
 

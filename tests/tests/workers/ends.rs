@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use nix::sys::signal::Signal;
-use oam_tests::script::text;
+use oam_tests::{procfs, script::text};
 use serde_json::json;
 
 use crate::pool::{Pool, exists, pids, send_signal, states, until, workers};
@@ -74,6 +74,36 @@ fn a_program_that_stops_while_workers_start_leaves_none() {
     pool.ok("shutdown", json!({}));
     assert!(pool.wait_exit().success());
     assert_gone(&pids(&status));
+}
+
+#[test]
+fn a_signal_while_the_first_workers_start_ends_it_as_promised() {
+    for (signal, code) in [(Signal::SIGTERM, 0), (Signal::SIGINT, 130)] {
+        // They are never ready, and never look at their connection.
+        let setup = workers().program(&["sleep", "1000"]);
+        let mut oam = setup.builder().start();
+        let children = || procfs::children(oam.pid()).unwrap();
+        until("two workers start", || children().len() == 2);
+        let pids: Vec<_> = children().iter().map(|child| child.pid).collect();
+        oam.signal(signal);
+        assert_eq!(oam.wait_exit().code(), Some(code), "{signal}");
+        assert_gone(&pids);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_without_waiting_for_workers() {
+    let oam = oam_tests::oam_binary().to_str().unwrap().to_owned();
+    let script = "trap '' TERM; \"$0\" worker scripted; exec sleep 1000";
+    let setup = workers().program(&["/bin/sh", "-c", script, &oam]);
+    let mut pool = setup.flags(&["--no-spare", "--log-level", "info"]).start();
+    let pids = pool.when_ready(1);
+    pool.signal(Signal::SIGTERM);
+    // Another one: two of a kind may count as one.
+    pool.signal(Signal::SIGINT);
+    assert_eq!(pool.wait_exit().code(), Some(0), "the code of the first");
+    assert!(pool.stderr().contains("a second signal"), "{}", pool.stderr());
+    until("the worker is gone", || !lives(pids[0]));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Workers that do not keep to the protocol, or talk where nobody should hear it.
 
+use oam_ipc::{FromWorker, LogLevel};
 use oam_tests::script::text;
 use serde_json::json;
 
-use crate::pool::workers;
+use crate::pool::{until, workers};
 
 #[test]
 fn a_worker_that_makes_no_sense_is_killed_and_its_step_played_again() {
@@ -78,7 +79,7 @@ fn a_flood_on_standard_error_blocks_nobody_and_is_not_kept() {
         let exits = pool.status()["lastExits"].clone();
         let kept = exits[0]["stderr"].as_array().unwrap();
         assert!((1..=50).contains(&kept.len()), "the last words are kept, the flood is not");
-        assert!(kept.last().unwrap().as_str().unwrap().contains("Abort"), "{kept:?}");
+        assert!(kept.last().unwrap().as_str().unwrap().contains("going wrong: abort"), "{kept:?}");
     }
 }
 
@@ -92,4 +93,27 @@ fn a_worker_nobody_reads_the_log_of_is_not_blocked() {
         assert_eq!(pool.turn("a", "x")["text"], format!("{index}"));
     }
     assert_eq!(pool.crashes(), json!({}));
+}
+
+#[test]
+fn whatever_a_worker_logs_is_one_line_of_bounded_length() {
+    let message = format!("mark\n[oam stdio] error: forged\tworker=w9 \u{1b}[2J{}", "x".repeat(1 << 20));
+    let mut frame = Vec::new();
+    oam_ipc::encode(&FromWorker::Log { level: LogLevel::Warning, message }, &mut frame).unwrap();
+    let setup = workers();
+    let path = setup.path("frame");
+    std::fs::write(&path, frame).unwrap();
+    let script = "cat \"$0\" >&0; exec sleep 1000";
+    let setup = setup.program(&["/bin/sh", "-c", script, path.to_str().unwrap()]);
+    let pool = setup.flags(&["--no-spare"]).start();
+    until("the line is there", || pool.stderr().contains("worker=w1"));
+    let log = pool.stderr();
+    let line = log.lines().next().unwrap();
+    let start = r"[oam stdio] warning: mark\n[oam stdio] error: forged\tworker=w9 \u{1b}[2Jxxx";
+    assert!(line.starts_with(start) && line.len() < 5000, "{} bytes: {}", line.len(), &line[..100]);
+    assert!(
+        line.contains("x… (and ") && line.ends_with(" bytes)\tworker=w1"),
+        "{}",
+        &line[line.len() - 50..]
+    );
 }

@@ -1,6 +1,10 @@
 //! Workers that do not get ready: what is wrong with them is said.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
 
 use oam_tests::{DEADLINE, oam_binary};
 use serde_json::json;
@@ -47,17 +51,6 @@ fn a_worker_of_another_protocol_version_is_told_apart() {
 }
 
 #[test]
-fn a_program_that_may_not_be_executed_is_named() {
-    let setup = workers();
-    let path = setup.path("worker");
-    fs::write(&path, "#!/bin/sh\nexit 0\n").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    let message = complaint(setup.program(&[&path]));
-    assert_says(&message, &[&path, "could not be started", "Permission denied"]);
-}
-
-#[test]
 fn a_program_that_is_no_program_is_named() {
     let setup = workers();
     let path = setup.path("worker");
@@ -66,12 +59,6 @@ fn a_program_that_is_no_program_is_named() {
     let path = path.to_str().unwrap().to_owned();
     let message = complaint(setup.program(&[&path]));
     assert_says(&message, &[&path]);
-}
-
-#[test]
-fn a_program_that_path_does_not_have_is_named() {
-    let message = complaint(workers().program(&["oam-worker-of-nobody"]));
-    assert_says(&message, &["oam-worker-of-nobody", "could not be started", "No such file"]);
 }
 
 #[test]
@@ -84,23 +71,56 @@ fn a_program_that_is_no_worker_is_told_apart() {
     assert_says(&message, &["sh", "frame"]);
 }
 
-#[test]
-fn a_path_that_does_not_exist_ends_the_program_at_once() {
-    for variable in [false, true] {
-        let mut command = std::process::Command::new(oam_binary());
-        command.arg("stdio").stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-        if variable {
-            command.env("OAM_WORKER", "/nowhere/worker --fast");
-        } else {
-            command.args(["--worker", "/nowhere/worker --fast"]);
-        }
-        let mut child = command.spawn().unwrap();
-        let status = child.wait_timeout(DEADLINE).unwrap().expect("it ends");
-        let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
-        assert_eq!(status.code(), Some(2));
-        let source = if variable { "OAM_WORKER" } else { "--worker" };
-        assert_says(&message, &[source, "/nowhere/worker"]);
+/// What `oam stdio` says, which must end with 2 at once because of its worker.
+fn refusal(command: &str, by_variable: bool) -> String {
+    let mut oam = Command::new(oam_binary());
+    oam.arg("stdio").env_remove("OAM_SCRIPT").stdin(Stdio::piped()).stderr(Stdio::piped());
+    if by_variable {
+        oam.env("OAM_WORKER", command);
+    } else {
+        oam.args(["--worker", command]);
     }
+    let mut child = oam.spawn().unwrap();
+    let status = child.wait_timeout(DEADLINE).unwrap().expect("it ends");
+    assert_eq!(status.code(), Some(2), "{command}");
+    std::io::read_to_string(child.stderr.take().unwrap()).unwrap()
+}
+
+#[test]
+fn a_program_that_cannot_be_started_ends_oam_at_once_and_is_named() {
+    let setup = workers();
+    let file = |name: &str, content: &str, mode: u32| {
+        let path = setup.path(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let folder = setup.path("").to_str().unwrap().to_owned();
+    let plain = file("plain", "#!/bin/sh\nexit 0\n", 0o644);
+    let lost = file("lost", "#!/nowhere/python3 -u\n", 0o755);
+    let cases = [
+        ("/nowhere/worker --fast", vec!["there is no program /nowhere/worker"]),
+        ("oam-worker-of-nobody", vec!["there is no program 'oam-worker-of-nobody' in PATH"]),
+        (folder.as_str(), vec![folder.as_str(), "is a folder"]),
+        (plain.as_str(), vec![plain.as_str(), "may not be executed"]),
+        (lost.as_str(), vec![lost.as_str(), "#!", "/nowhere/python3, which does not exist"]),
+        ("''", vec!["there is no program ''"]),
+        (" ", vec!["names no program"]),
+        ("worker 'unclosed", vec!["missing closing quote"]),
+    ];
+    for (command, parts) in cases {
+        for (by_variable, source) in [(false, "--worker"), (true, "OAM_WORKER")] {
+            let message = refusal(command, by_variable);
+            assert_says(&message, &[source]);
+            assert_says(&message, &parts);
+        }
+    }
+}
+
+#[test]
+fn a_scripted_worker_that_does_not_know_a_fault_names_all() {
+    let message = complaint(workers().fault("abrt"));
+    assert_says(&message, &["exited with code 2", "there is no fault 'abrt'; the faults are abort, segv, "]);
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! What can be seen of the workers through the bridge, and by whom.
 
 use oam_tests::{Oam, script::text};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::pool::{pids, workers};
 
-fn methods(oam: &mut Oam, params: Value) -> Vec<String> {
-    let result = oam.ok("initialize", params);
-    let methods = result["capabilities"]["methods"].as_array().unwrap();
-    methods.iter().map(|method| method.as_str().unwrap().to_owned()).collect()
+/// What of the workers' protocol is among the capabilities.
+fn offered(oam: &mut Oam) -> Vec<String> {
+    let capabilities = oam.ok("initialize", json!({}))["capabilities"].clone();
+    let names = ["methods", "notifications"].map(|kind| capabilities[kind].as_array().unwrap().clone());
+    let names = names.concat();
+    let names = names.iter().map(|name| name.as_str().unwrap());
+    names.filter(|name| name.starts_with("supervisor/")).map(str::to_owned).collect()
 }
 
 #[test]
@@ -44,11 +47,11 @@ fn the_status_tells_of_workers_counters_and_exits() {
 }
 
 #[test]
-fn the_method_is_listed_where_there_are_workers() {
+fn method_and_notification_are_listed_where_there_are_workers() {
     let mut pool = workers().start();
-    assert!(methods(&mut pool, json!({})).contains(&"supervisor/status".to_owned()));
+    assert_eq!(offered(&mut pool), ["supervisor/status", "supervisor/event"]);
     let mut oam = Oam::start();
-    assert!(!methods(&mut oam, json!({})).contains(&"supervisor/status".to_owned()));
+    assert!(offered(&mut oam).is_empty());
     assert_eq!(oam.fails("supervisor/status", json!({})).name, "method_not_found");
 }
 
@@ -114,4 +117,23 @@ fn faults_may_come_from_the_environment_of_workers_and_nothing_else_does() {
     let environment = std::fs::read_to_string(seen).unwrap();
     assert!(environment.contains("OAM_WORKER_FAULTS=exit1:step=2"), "{environment}");
     assert!(environment.contains("PATH=") && !environment.contains("hidden"), "{environment}");
+}
+
+#[test]
+fn what_else_a_worker_needs_of_the_environment_env_can_set() {
+    let setup = workers();
+    let seen = setup.path("environment");
+    let script =
+        format!("(env; pwd) > {}; exec \"$0\" worker scripted", shell_words::quote(seen.to_str().unwrap()));
+    let oam = oam_tests::oam_binary().to_str().unwrap().to_owned();
+    let mut pool = setup
+        .program(&["env", "MODEL_HOME=/models", "/bin/sh", "-c", &script, &oam])
+        .flags(&["--no-spare"])
+        .start();
+    pool.open("a", json!({}));
+    pool.turn("a", "x");
+    let environment = std::fs::read_to_string(seen).unwrap();
+    assert!(environment.contains("MODEL_HOME=/models"), "{environment}");
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(environment.lines().last(), here.to_str(), "it works where oam was started");
 }

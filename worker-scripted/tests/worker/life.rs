@@ -118,14 +118,18 @@ fn a_start_that_fails_says_why() {
         (vec!["--script", &no_json], "is not JSON"),
         (vec!["--script", &no_script], "Parameter 'steps[0]' must have one of"),
         (vec!["--connect", "/nowhere"], "cannot connect to /nowhere"),
-        (vec!["--fault", "dance"], "there is no fault 'dance'"),
+        (vec!["--fault", "dance"], "there is no fault 'dance'; the faults are abort, "),
+        (vec!["--script-position", "x"], "'x' for '--script-position <HOW>' [possible values: "),
+        (vec!["--dance"], "unexpected argument '--dance' found"),
         (vec!["--parallel", "0"], "--parallel"),
     ];
     for (arguments, reason) in cases {
         let mut worker = Worker::start(&arguments);
         assert_eq!(worker.exit().code(), Some(2), "{arguments:?}");
         let stderr = worker.printed().1;
-        assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
+        // A supervisor shows the last line.
+        let last = stderr.lines().last().unwrap_or_default();
+        assert!(last.contains(reason), "{arguments:?}: {stderr}");
     }
 
     let mut worker = Worker::start_with(&[("OAM_WORKER_FAULTS", "abort, dance")], &[]);

@@ -6,6 +6,7 @@
 //! where it is decided.
 
 use std::{
+    fmt,
     future::{Future, pending},
     io::{self, ErrorKind},
     pin::pin,
@@ -83,6 +84,21 @@ pub enum End {
     Overflowed,
 }
 
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::EndOfInput => "end of input",
+            Self::Shutdown => "shutdown",
+            Self::Stopped(StopSignal::Terminate) => "SIGTERM",
+            Self::Stopped(StopSignal::Interrupt) => "SIGINT",
+            Self::OutputClosed => "output closed",
+            Self::OutputFailed => "output failed",
+            Self::InputFailed => "input failed",
+            Self::Overflowed => "unread output overflowed",
+        })
+    }
+}
+
 impl End {
     /// The exit code of a process that served just this connection. A client that is gone is no failure of
     /// ours; an interrupt has the shell's customary code.
@@ -116,7 +132,7 @@ pub async fn serve(
         end = run(reader, writer, messages, connection, stop) => end,
         () = output_closed => End::OutputClosed,
     };
-    tracing::info!(?end, "the connection ended");
+    tracing::info!(%end, "the connection ended");
     end
 }
 

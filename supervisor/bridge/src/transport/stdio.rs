@@ -48,8 +48,67 @@ pub fn take_stdio() -> io::Result<StdioHandles> {
     Ok(handles)
 }
 
-/// Serves `connection` on the process's own input and output until it ends. SIGTERM and SIGINT end it in an
-/// orderly way; the second signal at once.
+/// SIGTERM and SIGINT, heard from the moment this is made; until then they kill the process.
+///
+/// Made before anything is started, it keeps a signal that comes early for whoever can end things in order.
+#[derive(Debug)]
+pub struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+    /// One that has come and that nobody has taken.
+    waiting: Option<StopSignal>,
+    taken: usize,
+}
+
+impl StopSignals {
+    /// Starts listening, on the current runtime.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with I/O.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            waiting: None,
+            taken: 0,
+        })
+    }
+
+    /// Resolves when a signal has come. It stays there for [`serve`].
+    pub async fn arrived(&mut self) {
+        if self.waiting.is_none() {
+            self.waiting = Some(self.hear().await);
+        }
+    }
+
+    /// Resolves when two signals have come since the start: now everything must end at once.
+    pub async fn insisted(&mut self) {
+        while self.taken < 2 {
+            self.take().await;
+        }
+    }
+
+    async fn take(&mut self) -> StopSignal {
+        let signal = match self.waiting.take() {
+            Some(signal) => signal,
+            None => self.hear().await,
+        };
+        self.taken += 1;
+        signal
+    }
+
+    async fn hear(&mut self) -> StopSignal {
+        tokio::select! {
+            biased;
+            Some(()) = self.terminate.recv() => StopSignal::Terminate,
+            Some(()) = self.interrupt.recv() => StopSignal::Interrupt,
+            else => pending().await,
+        }
+    }
+}
+
+/// Serves `connection` on the process's own input and output until it ends. The first signal ends it in an
+/// orderly way; the second at once.
 ///
 /// A terminal is read by a thread of the runtime that cannot be interrupted: leave the process with
 /// [`std::process::exit`], or the runtime with `shutdown_background`, not by dropping the runtime.
@@ -57,6 +116,7 @@ pub async fn serve(
     handles: StdioHandles,
     messages: OutboxConsumer,
     connection: &impl Connection,
+    signals: &mut StopSignals,
 ) -> io::Result<End> {
     let StdioHandles { input, output } = handles;
     let mut modes = Vec::new();
@@ -74,29 +134,18 @@ pub async fn serve(
     } else {
         Box::new(tokio::fs::File::from_std(output.into()))
     };
-    let terminate = signal(SignalKind::terminate())?;
-    let interrupt = signal(SignalKind::interrupt())?;
-    let (signals, mut stop) = mpsc::channel(2);
+    let (forward, mut stop) = mpsc::channel(2);
     tokio::select! {
         biased;
         end = serve_streams(reader, writer, messages, connection, output_closed, &mut stop) => Ok(end),
-        never = forward_signals(terminate, interrupt, signals) => match never {},
+        never = forward_signals(signals, forward) => match never {},
     }
 }
 
-async fn forward_signals(
-    mut terminate: Signal,
-    mut interrupt: Signal,
-    stop: mpsc::Sender<StopSignal>,
-) -> Infallible {
+async fn forward_signals(signals: &mut StopSignals, stop: mpsc::Sender<StopSignal>) -> Infallible {
     loop {
-        let signal = tokio::select! {
-            Some(()) = terminate.recv() => StopSignal::Terminate,
-            Some(()) = interrupt.recv() => StopSignal::Interrupt,
-            else => pending().await,
-        };
         // More than two signals waiting make no difference.
-        let _ = stop.try_send(signal);
+        let _ = stop.try_send(signals.take().await);
     }
 }
 

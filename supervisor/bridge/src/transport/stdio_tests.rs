@@ -9,6 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::transport::test_connection::{TestConnection, words};
 
+async fn serve(
+    handles: StdioHandles,
+    messages: OutboxConsumer,
+    connection: &impl Connection,
+) -> io::Result<End> {
+    super::serve(handles, messages, connection, &mut StopSignals::listen()?).await
+}
+
 fn is_non_blocking(fd: impl AsFd) -> bool {
     OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL).unwrap()).contains(OFlag::O_NONBLOCK)
 }

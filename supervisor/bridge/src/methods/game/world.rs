@@ -157,7 +157,6 @@ fn write(
 }
 
 fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Removal<'a> {
@@ -193,7 +192,6 @@ fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
 }
 
 fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Deletion<'a> {
@@ -276,7 +274,6 @@ fn notifier(
 }
 
 fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     struct Ended<'a> {
         subscription: &'a SubscriptionId,
