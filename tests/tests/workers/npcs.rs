@@ -77,10 +77,10 @@ fn a_turn_comes_out_the_same_wherever_its_worker_dies() {
         once("segv", "word=boom"),
         once("half-frame", "word=boom"),
         once("exit0", "word=boom+at=end"),
-        once("crash-streaming", "word=boom"),
         (workers().fault("abort:step=2"), "the step after the client's tool".to_owned()),
         (workers().fault("abort:step=2+at=end"), "the step after the client's tool, at its end".to_owned()),
         (workers().fault("kill:step=3"), "the line".to_owned()),
+        (workers().fault("crash-streaming"), "the line, in the middle".to_owned()),
         (workers().fault("kill:step=3+at=start"), "before the line".to_owned()),
         (workers().fault("kill:step=3+at=end"), "the whole line".to_owned()),
     ] {
