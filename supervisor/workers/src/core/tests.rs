@@ -5,7 +5,12 @@ use std::time::{Duration, Instant};
 use oam_agent::ErrorCode;
 use oam_ipc::StepId;
 
-use super::{Action, Core, Event, health::Breaker};
+use super::{
+    Action, Core, Event,
+    health::Breaker,
+    step::{Growth, MAX_ANSWER_BYTES},
+    worker::Abilities,
+};
 use crate::{
     config::{PoolConfig, StreamingPolicy, WorkerCommand},
     exit::{Exit, ExitCause},
@@ -37,6 +42,11 @@ fn killed_by(signal: &str) -> Exit {
     }
 }
 
+/// Of a worker that can do all there is.
+fn abilities(parallel_steps: usize) -> Abilities {
+    Abilities { parallel_steps, streams: true, counts_tokens: true }
+}
+
 impl Simulation {
     fn new(config: PoolConfig) -> Self {
         let mut simulation =
@@ -46,7 +56,7 @@ impl Simulation {
     }
 
     /// A pool whose first workers are ready.
-    fn ready(config: PoolConfig, parallel_steps: u32) -> Self {
+    fn ready(config: PoolConfig, parallel_steps: usize) -> Self {
         let mut simulation = Self::new(config);
         simulation.get_ready(parallel_steps);
         simulation.done.clear();
@@ -63,13 +73,17 @@ impl Simulation {
     }
 
     /// Lets every worker that was started get ready. Returns them.
-    fn get_ready(&mut self, parallel_steps: u32) -> Vec<WorkerId> {
+    fn get_ready(&mut self, parallel_steps: usize) -> Vec<WorkerId> {
+        self.get_ready_with(abilities(parallel_steps))
+    }
+
+    fn get_ready_with(&mut self, abilities: Abilities) -> Vec<WorkerId> {
         let started = self.take(|action| match action {
             Action::Spawn { worker } => Some(*worker),
             _ => None,
         });
         for worker in &started {
-            self.tell(Event::Ready { worker: *worker, parallel_steps });
+            self.tell(Event::Ready { worker: *worker, abilities });
         }
         started
     }
@@ -132,7 +146,28 @@ impl Simulation {
     }
 
     fn finish(&mut self, worker: WorkerId, step: u64) {
-        self.tell(Event::StepEnded { worker, step: StepId(step) });
+        self.tell(Event::StepEnded { worker, step: StepId(step), bytes: 10 });
+    }
+
+    fn grow(&mut self, worker: WorkerId, step: u64, growth: Growth) {
+        self.tell(Event::Part { worker, step: StepId(step), growth });
+    }
+
+    fn count(&mut self, count: u64) {
+        self.tell(Event::CountRequested { count: StepId(count) });
+    }
+
+    /// The counts sent to workers since the last look, and those that were given up.
+    fn counted(&mut self) -> (Vec<(WorkerId, u64)>, Vec<u64>) {
+        let sent = self.take(|action| match action {
+            Action::Count { worker, count } => Some((*worker, count.0)),
+            _ => None,
+        });
+        let given_up = self.take(|action| match action {
+            Action::GiveUpCount { count } => Some(count.0),
+            _ => None,
+        });
+        (sent, given_up)
     }
 
     fn hangs(&self) -> Vec<HangCause> {
@@ -197,7 +232,10 @@ fn a_step_that_crashes_its_worker_again_and_again_fails_for_good() {
     }
     let (step, error) = pool.failed().remove(0);
     assert_eq!((step, error.code, error.is_final), (1, ErrorCode::GenerationFailed, true));
-    assert_eq!(serde_json::json!(error.data), serde_json::json!({"workerCrashes": 3, "signal": "SIGABRT"}));
+    assert_eq!(
+        serde_json::json!(error.data),
+        serde_json::json!({"workerCrashes": 3, "reason": "crash", "signal": "SIGABRT"})
+    );
     pool.ask(2, false);
     assert_eq!(pool.generated().len(), 1, "nobody else is affected");
     assert_eq!(pool.core.counters().quarantined, 1);
@@ -334,7 +372,7 @@ fn a_step_that_makes_progress_is_no_hang_however_long_it_takes() {
     for _ in 0..100 {
         pool.pass(second);
         pool.tell(Event::Pong { worker: FIRST });
-        pool.tell(Event::Progress { worker: FIRST, step: StepId(1) });
+        pool.grow(FIRST, 1, Growth::By(10));
     }
     assert_eq!(pool.hangs(), []);
 }
@@ -342,18 +380,12 @@ fn a_step_that_makes_progress_is_no_hang_however_long_it_takes() {
 #[test]
 fn restarts_are_delayed_and_then_the_breaker_opens() {
     let mut pool = Simulation::new(config());
-    pool.ask(1, false);
     let mut restarts = Vec::new();
     for number in 1..=5 {
         pool.get_ready(1);
-        pool.generated();
         pool.tell(Event::Violation { worker: WorkerId(number), reason: "garbage".into() });
         let died = pool.now;
         pool.die(WorkerId(number), "SIGKILL");
-        if number % 3 == 0 {
-            pool.failed();
-            pool.ask(number, false);
-        }
         while pool.spawned() == 0 {
             pool.now = pool.core.next_deadline().expect("a restart is planned");
             pool.tell(Event::Tick);
@@ -405,6 +437,50 @@ fn one_probe_at_a_time_closes_the_breaker_with_its_first_finished_step() {
 }
 
 #[test]
+fn each_time_that_the_breaker_opens_the_pause_is_told() {
+    let mut pool = broken();
+    let left: Vec<_> = pool.core.workers().map(|(id, _)| id).collect();
+    for worker in left {
+        pool.tell(Event::Exited { worker, exit: killed_by("SIGILL") });
+    }
+    pool.pass(Duration::from_secs(10));
+    let (probe, _) = pool.core.workers().next().expect("a probe");
+    pool.die(probe, "SIGILL");
+    let pauses: Vec<_> = pool
+        .reports
+        .iter()
+        .filter_map(|report| match report {
+            PoolEvent::BreakerOpened { retry_after } => Some(retry_after.as_millis()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pauses, [1600, 3200, 6400, 10_000], "two that were left, then the probe");
+}
+
+#[test]
+fn requests_that_kill_workers_do_not_close_the_model_to_others() {
+    let mut pool = Simulation::ready(config(), 1);
+    for step in 1..=4 {
+        pool.ask(step, false);
+        while pool.failed().is_empty() {
+            let (worker, ..) = pool.generated()[0];
+            pool.die(worker, "SIGSEGV");
+            pool.pass(Duration::from_secs(1));
+            pool.get_ready(1);
+        }
+        assert_eq!(pool.core.breaker(), Breaker::Closed, "after step {step}");
+    }
+    pool.ask(5, false);
+    for _ in 0..2 {
+        let (worker, ..) = pool.generated()[0];
+        pool.die(worker, "SIGSEGV");
+        pool.pass(Duration::from_millis(900));
+        pool.get_ready(1);
+    }
+    assert!(matches!(pool.core.breaker(), Breaker::Open { .. }), "a model that dies of everything");
+}
+
+#[test]
 fn a_worker_that_cannot_be_started_counts_as_dead() {
     let mut pool = Simulation::new(config());
     pool.ask(1, false);
@@ -447,7 +523,8 @@ fn errors_say_why_workers_were_killed() {
     pool.pass(Duration::from_mins(2));
     pool.die(FIRST, "SIGKILL");
     let (_, error) = pool.failed().remove(0);
-    assert!(error.message.ends_with("was killed by SIGKILL (no progress)."), "{}", error.message);
+    assert!(error.message.ends_with("the last one hung (no progress) and was killed."), "{}", error.message);
+    assert_eq!(error.data["reason"], "hang");
 }
 
 #[test]
@@ -516,6 +593,157 @@ fn too_many_waiting_steps_are_refused() {
     assert_eq!(pool.failed()[0].1.code, ErrorCode::Busy);
 }
 
+#[test]
+fn a_step_that_cannot_be_sent_fails_and_harms_nobody() {
+    let mut pool = Simulation::ready(config(), 1);
+    pool.ask(1, false);
+    pool.ask(2, false);
+    pool.generated();
+    let error = oam_agent::ModelError::new(ErrorCode::ContextSizeExceeded, "too large");
+    pool.tell(Event::StepUnsendable { worker: FIRST, step: StepId(1), error });
+    assert_eq!(pool.failed()[0].1.code, ErrorCode::ContextSizeExceeded);
+    assert_eq!(pool.generated(), [(FIRST, 2, false)]);
+    assert!(pool.killed().is_empty());
+}
+
+#[test]
+fn a_worker_that_does_not_stream_is_not_asked_to() {
+    let mut pool = Simulation::new(config());
+    pool.get_ready_with(Abilities { streams: false, ..abilities(1) });
+    pool.ask(1, true);
+    assert_eq!(pool.generated(), [(FIRST, 1, false)]);
+}
+
+#[test]
+fn parts_that_nobody_asked_for_are_no_progress() {
+    let second = Duration::from_secs(1);
+    let mut pool = Simulation::ready(PoolConfig { step_timeout: 3 * second, ..config() }, 1);
+    pool.ask(1, false);
+    for _ in 0..3 {
+        pool.grow(FIRST, 1, Growth::By(10));
+        assert!(!pool.core.is_streaming(FIRST, StepId(1)));
+        pool.pass(second);
+        pool.tell(Event::Pong { worker: FIRST });
+    }
+    assert_eq!(pool.hangs(), [HangCause::NoProgress]);
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_a_violation_and_not_believed() {
+    for stream in [true, false] {
+        let mut pool = Simulation::ready(config(), 1);
+        pool.ask(1, stream);
+        pool.grow(FIRST, 1, Growth::By(MAX_ANSWER_BYTES));
+        pool.grow(FIRST, 1, Growth::To(MAX_ANSWER_BYTES / 2));
+        pool.grow(FIRST, 1, Growth::By(MAX_ANSWER_BYTES / 2));
+        assert_eq!(pool.killed(), []);
+        pool.grow(FIRST, 1, Growth::By(1));
+        assert_eq!((pool.killed(), pool.core.counters().violations), (vec![FIRST], 1));
+        pool.finish(FIRST, 1);
+        assert!(pool.core.holds(StepId(1)) && !pool.core.is_running(FIRST, StepId(1)));
+        pool.die(FIRST, "SIGKILL");
+        pool.get_ready(1);
+        assert_eq!(pool.generated().last(), Some(&(SECOND, 1, false)));
+
+        pool.tell(Event::StepEnded { worker: SECOND, step: StepId(1), bytes: MAX_ANSWER_BYTES + 1 });
+        assert_eq!(pool.killed(), [SECOND]);
+        assert!(pool.core.holds(StepId(1)));
+    }
+}
+
+#[test]
+fn a_request_that_breaks_the_protocol_each_time_says_so() {
+    let mut pool = Simulation::ready(PoolConfig { max_step_crashes: 2, ..config() }, 1);
+    pool.ask(1, false);
+    for _ in 0..2 {
+        let (worker, ..) = pool.generated()[0];
+        pool.tell(Event::Violation { worker, reason: "garbage".into() });
+        pool.die(worker, "SIGKILL");
+        pool.get_ready(1);
+    }
+    let (_, error) = pool.failed().remove(0);
+    assert_eq!(
+        error.message,
+        "This request cost 2 workers, one after the other, and is given up; the last one broke the protocol \
+         (garbage) and was killed."
+    );
+    assert_eq!(error.data["reason"], "violation");
+}
+
+#[test]
+fn a_worker_that_is_killed_while_it_starts_because_the_pool_stops_has_not_died() {
+    let mut pool = Simulation::new(config());
+    pool.tell(Event::Stop);
+    assert_eq!(pool.killed(), [FIRST]);
+    pool.tell(Event::Exited { worker: FIRST, exit: killed_by("SIGKILL") });
+    assert!(pool.reports.is_empty() && pool.core.counters().crashes.is_empty());
+}
+
+#[test]
+fn tokens_are_counted_by_an_idle_worker_or_not_at_all() {
+    let mut pool = Simulation::ready(PoolConfig { spare: true, ..config() }, 1);
+    pool.ask(1, false);
+    pool.count(10);
+    assert_eq!(pool.counted(), (vec![(SECOND, 10)], vec![]), "the other one plays a step");
+
+    let mut pool = Simulation::ready(config(), 1);
+    pool.ask(1, false);
+    pool.count(10);
+    assert_eq!(pool.counted(), (vec![], vec![10]));
+
+    let mut pool = Simulation::new(config());
+    pool.get_ready_with(Abilities { counts_tokens: false, ..abilities(1) });
+    pool.count(10);
+    assert_eq!(pool.counted(), (vec![], vec![10]));
+}
+
+#[test]
+fn a_worker_that_leaves_a_count_unanswered_is_not_asked_again() {
+    let mut pool = Simulation::ready(config(), 1);
+    pool.count(10);
+    pool.tell(Event::CountEnded { worker: FIRST, count: StepId(10) });
+    pool.count(11);
+    assert_eq!(pool.counted(), (vec![(FIRST, 10), (FIRST, 11)], vec![]));
+    pool.pass(Duration::from_secs(2));
+    assert_eq!(pool.counted(), (vec![], vec![11]));
+    pool.count(12);
+    assert_eq!(pool.counted(), (vec![], vec![12]));
+    assert!(pool.killed().is_empty());
+}
+
+#[test]
+fn no_step_is_blamed_for_a_count_that_kills_its_worker() {
+    let mut pool = Simulation::ready(PoolConfig { max_step_crashes: 1, ..config() }, 1);
+    pool.count(10);
+    pool.ask(1, false);
+    assert_eq!(pool.generated(), [(FIRST, 1, false)]);
+    pool.counted();
+    pool.die(FIRST, "SIGSEGV");
+    assert_eq!(pool.counted(), (vec![], vec![10]), "whoever asked estimates");
+    assert!(pool.failed().is_empty());
+
+    // Now the step is a suspect: it is not sent where a count could be to blame.
+    pool.tell(Event::Ready { worker: SECOND, abilities: abilities(1) });
+    assert_eq!(pool.generated(), [(SECOND, 1, false)]);
+    pool.count(11);
+    assert_eq!(pool.counted(), (vec![], vec![11]));
+    pool.die(SECOND, "SIGSEGV");
+    assert_eq!(pool.failed()[0].0, 1);
+}
+
+#[test]
+fn a_suspect_waits_for_a_count_to_end() {
+    let mut pool = Simulation::ready(PoolConfig { workers: 2, ..config() }, 2);
+    pool.count(10);
+    assert_eq!(pool.counted().0, [(SECOND, 10)]);
+    pool.ask(1, false);
+    assert_eq!(pool.generated(), [(FIRST, 1, false)], "steps like a worker that does not count better");
+    pool.die(FIRST, "SIGSEGV");
+    assert!(pool.generated().is_empty());
+    pool.tell(Event::CountEnded { worker: SECOND, count: StepId(10) });
+    assert_eq!(pool.generated(), [(SECOND, 1, false)]);
+}
+
 proptest::proptest! {
     /// Whatever workers do and in whatever order, every step ends once: finished, failed, or abandoned.
     #[test]
@@ -528,7 +756,7 @@ proptest::proptest! {
             let worker = workers.get(usize::from(choice / 16) % workers.len().max(1)).copied();
             match (choice % 8, worker) {
                 (0, _) => { asked += 1; open.insert(asked); pool.ask(asked, choice > 128); }
-                (1, Some(worker)) => pool.tell(Event::Ready { worker, parallel_steps: 3 }),
+                (1, Some(worker)) => pool.tell(Event::Ready { worker, abilities: abilities(3) }),
                 (2, Some(worker)) => pool.die(worker, "SIGSEGV"),
                 (3, Some(worker)) => {
                     let running = open.iter().copied().find(|step| pool.core.is_running(worker, StepId(*step)));
