@@ -49,7 +49,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
         }
     };
-    let Err(reason) = worker::serve(arguments);
+    let Err(reason) = worker::serve(&arguments);
     complain(&reason);
     ExitCode::from(2)
 }

@@ -127,7 +127,7 @@ pub(crate) async fn strike(fault: FaultKind, step: &mut Performance<'_>) {
         FaultKind::NoCalls => {
             let outcome = Outcome::ToolCalls { calls: Vec::new() };
             step.say(&FromWorker::Finished { id: step.id, outcome, usage: TokenUsage::default() });
-            future::pending().await
+            future::pending::<()>().await;
         }
         FaultKind::ReadyAgain => step.say(&shared.ready),
         // Faults of the start and of counting: a step never draws them.

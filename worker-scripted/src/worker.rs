@@ -45,7 +45,7 @@ pub(crate) struct Shared {
 }
 
 /// Works until the connection ends, which ends the process. Returns why it could not start.
-pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
+pub(crate) fn serve(arguments: &Arguments) -> Result<Infallible, String> {
     let stream = connection::open(arguments.connect.as_deref())?;
     let writer = stream.try_clone().map_err(|error| format!("cannot write to the connection: {error}"))?;
     let shared = Arc::new(Shared {
@@ -55,7 +55,7 @@ pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
         is_mute: AtomicBool::new(false),
         step_delay: arguments.step_delay,
         piece_delay: arguments.piece_delay,
-        ready: ready(&arguments),
+        ready: ready(arguments),
     });
     let jobs = Arc::new(Jobs::default());
     let guard = start("guard", {

@@ -133,6 +133,8 @@ pub(crate) fn members_bytes(members: &Map<String, Value>) -> usize {
 pub(crate) fn model_error(code: &str, message: String, data: Option<Map<String, Value>>) -> ModelError {
     let code = ErrorCode::from_name(code).unwrap_or(ErrorCode::GenerationFailed);
     let mut data = data.unwrap_or_default();
+    // That is the supervisor's to say.
+    data.shift_remove("workerCrashes");
     let mut error = ModelError::new(code, message);
     if code == ErrorCode::RateLimited {
         let seconds = data.shift_remove("retryAfterSeconds").and_then(|seconds| seconds.as_f64());

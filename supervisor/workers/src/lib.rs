@@ -8,6 +8,7 @@
 mod config;
 mod convert;
 mod core;
+mod exchange;
 mod exit;
 mod link;
 mod model;

@@ -22,7 +22,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{pool::Input, worker_id::WorkerId};
+use crate::{exchange::Input, worker_id::WorkerId};
 
 const READ_BUFFER_BYTES: usize = 64 << 10;
 

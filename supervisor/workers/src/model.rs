@@ -11,7 +11,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     config::PoolConfig,
-    pool::{Actor, Asker, Ended, Input, Known, Piece, Shared},
+    exchange::{Asker, Ended, Input, Joined, Known, Piece, Shared},
+    pool::Actor,
     status::{PoolEvent, PoolStatus},
 };
 
@@ -178,24 +179,6 @@ fn tell(piece: Piece, sink: &mut dyn StepSink) {
         Piece::Delta(text) => sink.text(&text),
         Piece::Reset(text) => sink.reset(&text),
         Piece::Partial(value) => sink.partial(*value),
-    }
-}
-
-/// Two pieces that follow each other, as one if they mean the same as one.
-enum Joined {
-    One(Piece),
-    Two(Piece, Piece),
-}
-
-impl Piece {
-    fn followed_by(self, next: Self) -> Joined {
-        match (self, next) {
-            (Self::Delta(text), Self::Delta(more)) => Joined::One(Self::Delta(text + &more)),
-            (Self::Reset(text), Self::Delta(more)) => Joined::One(Self::Reset(text + &more)),
-            (Self::Delta(_) | Self::Reset(_), reset @ Self::Reset(_)) => Joined::One(reset),
-            (Self::Partial(_), partial @ Self::Partial(_)) => Joined::One(partial),
-            (piece, next) => Joined::Two(piece, next),
-        }
     }
 }
 

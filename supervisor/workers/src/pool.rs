@@ -5,19 +5,15 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
     pin::pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
 use nix::sys::signal::Signal;
-use oam_agent::{Availability, Capabilities, ErrorCode, ModelError, StepOutcome, StepRequest};
+use oam_agent::{Capabilities, ErrorCode, ModelError, StepOutcome, StepRequest};
 use oam_ipc::{EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage, encode};
-use serde_json::Value;
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, oneshot},
     task::AbortHandle,
     time::{sleep, timeout},
 };
@@ -27,6 +23,7 @@ use crate::{
     config::PoolConfig,
     convert,
     core::{Action, Core, Event, health::Breaker, step::Growth, worker::Abilities},
+    exchange::{Asker, Ended, Input, Piece, Shared},
     exit::{Exit, ExitCause},
     link::{self, Outgoing},
     process, report,
@@ -38,74 +35,6 @@ use crate::{
 const MESSAGES_AHEAD: usize = 1024;
 /// How long what a dead worker has said may take to be read.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
-
-/// What reaches the pool.
-pub(crate) enum Input {
-    Step { id: StepId, request: StepRequest, asker: Asker },
-    Abandon { id: StepId },
-    CountTokens { id: StepId, request: StepRequest, count: oneshot::Sender<u32> },
-    Prewarm { instructions: Option<String> },
-    Status { reply: oneshot::Sender<PoolStatus> },
-    Stop { done: oneshot::Sender<()> },
-    Message { worker: WorkerId, message: FromWorker },
-    Violation { worker: WorkerId, reason: String },
-    Closed { worker: WorkerId },
-    Exited { worker: WorkerId, exit: Exit },
-}
-
-/// Whoever asked for a step. One that has gone says so itself.
-#[derive(Debug)]
-pub(crate) struct Asker {
-    /// None where the answer is not to be streamed: such a step needs no queue.
-    pub(crate) pieces: Option<mpsc::UnboundedSender<Piece>>,
-    /// How the step ended, behind its pieces.
-    pub(crate) end: oneshot::Sender<Ended>,
-}
-
-/// How a step ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) result: Result<StepOutcome, ModelError>,
-    /// How it lost workers on the way, for the log.
-    pub(crate) interruptions: Vec<String>,
-}
-
-/// A piece of an answer. Small: each streamed step has a queue of them.
-#[derive(Debug)]
-pub(crate) enum Piece {
-    Delta(String),
-    Reset(String),
-    Partial(Box<Value>),
-}
-
-/// What is known of the model without asking anybody.
-#[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) availability: Availability,
-    pub(crate) capabilities: Capabilities,
-    /// The context to fit conversations into, if there is a limit.
-    pub(crate) context_limit: Option<u32>,
-    /// The breaker is open: steps fail at once, whatever workers have told.
-    pub(crate) is_broken: bool,
-}
-
-/// Who hears of the pool's events.
-pub(crate) type Listener = Box<dyn Fn(&PoolEvent) + Send + Sync>;
-
-/// What the handle and the actor share.
-pub(crate) struct Shared {
-    pub(crate) known: Mutex<Known>,
-    pub(crate) next_id: AtomicU64,
-    pub(crate) listeners: Mutex<Vec<Listener>>,
-    /// `true` once a worker has got ready or failed to.
-    pub(crate) has_settled: watch::Sender<bool>,
-}
-
-impl Shared {
-    pub(crate) fn new_id(&self) -> StepId {
-        StepId(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-}
 
 struct Running {
     /// Gone once there is nothing more to say.

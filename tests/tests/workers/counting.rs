@@ -30,8 +30,11 @@ fn a_count_that_kills_its_worker_is_estimated_and_blamed_on_nobody() {
 
 #[test]
 fn a_worker_that_does_not_answer_a_count_costs_one_wait() {
-    let mut pool =
-        workers().worker_args(&["--context", "1000"]).fault("skip-counting").flags(&["--no-spare"]).start();
+    let mut pool = workers()
+        .worker_args(&["--context", "1000"])
+        .fault("skip-counting")
+        .flags(&["--no-spare", "--log-level", "debug"])
+        .start();
     pool.when_ready(1);
     pool.open("a", json!({}));
     for _ in 0..8 {

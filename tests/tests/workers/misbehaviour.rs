@@ -60,9 +60,9 @@ fn a_request_too_large_for_a_frame_fails_at_once_and_kills_nobody() {
     let mut pool = workers().start();
     pool.play("a", [text("one"), text("two")]);
     for _ in 0..2 {
-        pool.turn("a", &"x".repeat(20 << 20));
+        pool.turn("a", &"x".repeat(24 << 20));
     }
-    let turn = pool.start_turn("a", &"x".repeat(20 << 20));
+    let turn = pool.start_turn("a", &"x".repeat(24 << 20));
     let error = pool.wait_fails(&turn);
     assert_eq!(error.name, "context_size_exceeded");
     assert!(error.message.contains("is over the limit of 67108864"), "{}", error.message);

@@ -142,9 +142,13 @@ fn quarantined(crashes: u32, exit: &Exit) -> ModelError {
         Some(KillReason::Violation(reason)) => format!("broke the protocol ({reason}) and was killed"),
         Some(KillReason::Stop) | None => format!("{}", exit.cause),
     };
-    let workers =
-        if crashes == 1 { "a worker".to_owned() } else { format!("{crashes} workers, one after the other") };
-    let message = format!("This request cost {workers}, and is given up; the last one {last}.");
+    let message = if crashes == 1 {
+        format!("This request cost a worker, and is given up; the worker {last}.")
+    } else {
+        format!(
+            "This request cost {crashes} workers, one after the other, and is given up; the last one {last}."
+        )
+    };
     let mut error = ModelError::new(ErrorCode::GenerationFailed, message);
     error.is_final = true;
     error.data.insert("workerCrashes".to_owned(), crashes.into());
