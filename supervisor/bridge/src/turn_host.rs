@@ -39,14 +39,18 @@ impl ClientTurn<'_> {
         options: &TurnOptions,
     ) -> Result<TurnResponse, AgentError> {
         let mut host = ClientHost { turn: self, is_heard: options.stream, calls: BTreeMap::new() };
-        agent.respond_with(prompt, options, &mut host).await
+        let end = agent.respond_with(prompt, options, &mut host).await;
+        host.warn_of_lost_workers(&end);
+        end
     }
 
     /// Has `npc` answer `player`; a streamed line's events go to the client. Dropping the future cancels the turn:
     /// open client calls get `tool/cancel`.
     pub async fn talk(self, npc: &Npc, player: &PlayerLine) -> Result<DialogueTurn, AgentError> {
         let mut host = ClientHost { turn: self, is_heard: player.stream, calls: BTreeMap::new() };
-        npc.talk(player, &mut host).await
+        let end = npc.talk(player, &mut host).await;
+        host.warn_of_lost_workers(&end);
+        end
     }
 }
 
@@ -66,6 +70,15 @@ struct ClientHost<'a> {
 }
 
 impl ClientHost<'_> {
+    /// Here it is known whose request it was.
+    fn warn_of_lost_workers<T>(&self, end: &Result<T, AgentError>) {
+        if let Err(AgentError::Model(error)) = end
+            && error.data.contains_key("workerCrashes")
+        {
+            tracing::warn!("{}: {error}", self.turn.context.members().for_log());
+        }
+    }
+
     fn withdraw(&self, id: ClientCallId, call_id: &CallId, reason: &str) {
         if self.turn.bridge.client_calls().close(id) {
             let params = self.turn.context.members().clone().with("id", &id).with("callId", call_id);
@@ -107,6 +120,11 @@ impl TurnHost for ClientHost<'_> {
         }
     }
 
+    fn step_interrupted(&mut self, why: &str) {
+        let turn = self.turn.context.members().for_log();
+        tracing::warn!("{turn}: a step was played again, because {why}");
+    }
+
     fn commit(&mut self) -> bool {
         self.turn.operation.as_ref().is_none_or(|operation| operation.commit().is_ok())
     }
@@ -133,6 +151,10 @@ impl DialogueHost for ClientHost<'_> {
 
     fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
         TurnHost::abandon_client_call(self, call, reason);
+    }
+
+    fn step_interrupted(&mut self, why: &str) {
+        TurnHost::step_interrupted(self, why);
     }
 
     fn commit(&mut self) -> bool {

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
 
 mod cancellation;
+mod counting;
 mod crashes;
 mod ends;
 mod growth;

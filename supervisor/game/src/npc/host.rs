@@ -18,6 +18,10 @@ pub trait DialogueHost: Send {
     fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
         let _ = (call, reason);
     }
+    /// A step was interrupted and played again; see [`TurnHost::step_interrupted`].
+    fn step_interrupted(&mut self, why: &str) {
+        let _ = why;
+    }
     /// The turn has its line and is about to be recorded. `false` means it has been cancelled; afterwards it can no
     /// longer be.
     fn commit(&mut self) -> bool {
