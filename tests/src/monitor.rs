@@ -25,8 +25,28 @@ pub struct Monitor {
 #[derive(Debug, Default)]
 struct Request {
     uses: usize,
+    /// The text of a turn, or the line of an NPC, as its events have told it.
     streamed: Option<String>,
+    emotion: Option<String>,
     call_ids: HashSet<String>,
+}
+
+impl Request {
+    /// Takes in an `npc/event`.
+    fn hear_npc(&mut self, event: &Value) -> Result<(), String> {
+        let text = |name: &str| event[name].as_str().ok_or_else(|| format!("an event without its {name}"));
+        let line = self.streamed.get_or_insert_default();
+        match event["type"].as_str() {
+            Some("emotion") => self.emotion = Some(text("emotion")?.to_owned()),
+            Some("lineDelta") if text("delta")?.is_empty() => return Err("a delta of nothing".to_owned()),
+            Some("lineDelta") => line.push_str(text("delta")?),
+            Some("lineReset") => text("line")?.clone_into(line),
+            Some("toolCallStarted") if event["call"].is_object() && event["execution"].is_string() => {}
+            Some("toolCallCompleted") if event["record"].is_object() => {}
+            _ => return Err("no whole event of an NPC".to_owned()),
+        }
+        Ok(())
+    }
 }
 
 impl Monitor {
@@ -76,8 +96,7 @@ impl Monitor {
             None => self.response(&message)?,
             Some("tool/call") => self.tool_call(&message)?,
             Some("tool/cancel") => self.tool_cancel(&message)?,
-            Some("session/event") => self.event(&message)?,
-            Some("npc/event") => self.dialogue_event(&message)?,
+            Some("session/event" | "npc/event") => self.event(&message)?,
             Some("world/changed") => world_changed(&message.value["params"])?,
             Some("supervisor/event") if self.hears_of_workers => {}
             Some(other) => return Err(format!("'{other}' is not a message of the bridge")),
@@ -111,8 +130,15 @@ impl Monitor {
         if let Some(call) = self.calls.iter().find(|(_, of)| of.as_ref() == Some(&id) && request.uses == 1) {
             return Err(format!("{id} was answered while its call {} was open", call.0));
         }
-        let said = value["result"]["text"].as_str().or_else(|| value["result"]["line"].as_str());
-        let (streamed, text) = (request.streamed.take(), said);
+        let result = &value["result"];
+        if let (Some(told), Some(emotion)) = (request.emotion.take(), result["emotion"].as_str())
+            && told != emotion
+            && request.uses == 1
+        {
+            return Err(format!("{id} told the emotion {told} but answered {emotion}"));
+        }
+        let text = result["text"].as_str().or_else(|| result["line"].as_str());
+        let streamed = request.streamed.take();
         if let (Some(streamed), Some(text)) = (streamed, text)
             && streamed != text
             && request.uses == 1
@@ -165,7 +191,13 @@ impl Monitor {
         }
         let event = message.event().cloned().unwrap_or_default();
         let request = self.request_of(message)?;
-        if event["type"] != "text" || request.uses > 1 {
+        if request.uses > 1 {
+            return Ok(());
+        }
+        if message.method() == Some("npc/event") {
+            return request.hear_npc(&event);
+        }
+        if event["type"] != "text" {
             return Ok(());
         }
         let (Some(delta), Some(text), Some(reset)) =
@@ -180,26 +212,6 @@ impl Monitor {
         streamed.push_str(delta);
         if streamed != text {
             return Err(format!("the deltas add up to {streamed:?}, the event says {text:?}"));
-        }
-        Ok(())
-    }
-
-    fn dialogue_event(&mut self, message: &Message) -> Result<(), String> {
-        if message.request_id().is_none() {
-            return Ok(());
-        }
-        let event = message.event().cloned().unwrap_or_default();
-        let request = self.request_of(message)?;
-        if request.uses > 1 {
-            return Ok(());
-        }
-        let streamed = request.streamed.get_or_insert_default();
-        match (event["type"].as_str(), event["delta"].as_str(), event["line"].as_str()) {
-            (Some("lineDelta"), Some(delta), None) if !delta.is_empty() => streamed.push_str(delta),
-            (Some("lineReset"), None, Some(line)) => line.clone_into(streamed),
-            (Some("emotion"), None, None) if event["emotion"].is_string() => {}
-            (Some("toolCallStarted" | "toolCallCompleted"), None, None) => {}
-            _ => return Err("an npc/event that is none".to_owned()),
         }
         Ok(())
     }
@@ -255,21 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn line_events_must_add_up_to_the_line() {
-        let event = |event: serde_json::Value| json!({"jsonrpc": "2.0", "method": "npc/event", "params": {"npc": "a", "requestId": 1, "event": event}});
-        let answer = |line: &str| json!({"jsonrpc": "2.0", "id": 1, "result": {"npc": "a", "line": line}});
-        let lines = [
-            event(json!({"type": "lineDelta", "delta": "x"})),
-            event(json!({"type": "lineReset", "line": "a"})),
-            event(json!({"type": "emotion", "emotion": "sad"})),
-            event(json!({"type": "lineDelta", "delta": "b"})),
-        ];
-        assert_eq!(after_request_1(&[&lines[..], &[answer("ab")]].concat()), Ok(()));
-        assert!(after_request_1(&[&lines[..], &[answer("xab")]].concat()).is_err());
-        assert!(after_request_1(&[event(json!({"type": "lineDelta", "text": "x"}))]).is_err());
-    }
-
-    #[test]
     fn a_change_of_a_world_has_its_members_in_order() {
         let changed = |params: &str| {
             let line = format!(r#"{{"jsonrpc":"2.0","method":"world/changed","params":{{{params}}}}}"#);
@@ -300,6 +297,29 @@ mod tests {
         );
         assert!(after_request_1(&[b, answer.clone()]).is_err());
         assert!(after_request_1(&[a, answer]).is_err());
+    }
+
+    #[test]
+    fn what_is_heard_of_a_line_must_add_up_to_it() {
+        let event = |event: serde_json::Value| {
+            json!({"jsonrpc": "2.0", "method": "npc/event",
+                "params": {"npc": "n", "requestId": 1, "event": event}})
+        };
+        let emotion = |emotion: &str| event(json!({"type": "emotion", "emotion": emotion}));
+        let delta = |delta: &str| event(json!({"type": "lineDelta", "delta": delta}));
+        let reset = |line: &str| event(json!({"type": "lineReset", "line": line}));
+        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"line": "Hm.", "emotion": "sad"}});
+        let is_right = |events: &[serde_json::Value]| {
+            after_request_1(&[events, std::slice::from_ref(&answer)].concat()).is_ok()
+        };
+        assert!(is_right(&[]), "not streamed");
+        assert!(is_right(&[emotion("sad"), delta("H"), delta("m.")]));
+        assert!(is_right(&[emotion("happy"), delta("Well"), emotion("sad"), reset("H"), delta("m.")]));
+        assert!(!is_right(&[emotion("happy"), delta("Hm.")]));
+        assert!(!is_right(&[emotion("sad"), delta("Hm")]));
+        assert!(!is_right(&[emotion("sad")]));
+        assert!(!is_right(&[emotion("sad"), delta(""), delta("Hm.")]));
+        assert!(!is_right(&[event(json!({"type": "text"}))]));
     }
 
     #[test]

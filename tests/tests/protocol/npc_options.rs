@@ -43,8 +43,22 @@ fn unset() -> Value {
 
 fn cases() -> Vec<Case> {
     let all_emotions = json!([
-        "neutral", "happy", "sad", "angry", "afraid", "surprised", "suspicious", "amused", "disgusted", "excited",
-        "curious", "confused", "worried", "grateful", "annoyed", "proud"
+        "neutral",
+        "happy",
+        "sad",
+        "angry",
+        "afraid",
+        "surprised",
+        "suspicious",
+        "amused",
+        "disgusted",
+        "excited",
+        "curious",
+        "confused",
+        "worried",
+        "grateful",
+        "annoyed",
+        "proud"
     ]);
     let both = json!(["rememberFact", "changeRelationship"]);
     let saved = |pairs: &[(Value, Value)]| pairs.to_vec();
@@ -59,7 +73,14 @@ fn cases() -> Vec<Case> {
             "groundingTool",
             unset(),
             &[json!("look"), json!("read_world_state")],
-            &[json!("other"), json!(""), json!("update_world_state"), json!("remember_fact"), json!(1), json!(["look"])],
+            &[
+                json!("other"),
+                json!(""),
+                json!("update_world_state"),
+                json!("remember_fact"),
+                json!(1),
+                json!(["look"]),
+            ],
         ),
         Case {
             good: saved(&[
@@ -130,7 +151,12 @@ fn cases() -> Vec<Case> {
             &[json!(-1), json!(5), json!(1.5), json!("3"), json!(true)],
         ),
         flag("canEndConversation"),
-        case("extraInstructions", unset(), &[json!("Be brief."), json!("")], &[json!(1), json!(["x"]), json!({})]),
+        case(
+            "extraInstructions",
+            unset(),
+            &[json!("Be brief."), json!("")],
+            &[json!(1), json!(["x"]), json!({})],
+        ),
         integer("compactAfterTurns", 8),
         integer("keepRecentTurns", 2),
         flag("fallbackOnGuardrail"),
@@ -167,14 +193,22 @@ fn each_option_has_its_range_and_is_saved() {
             oam.ok("npc/update", json!({"npc": "gorm", "options": {option: null}}));
             let reset = saved_options(&mut oam);
             assert_eq!(reset[option], default, "{option}: {value}");
-            assert_eq!(reset.get(option).is_none(), default.is_null(), "{option}: what is unset is not saved");
+            assert_eq!(
+                reset.get(option).is_none(),
+                default.is_null(),
+                "{option}: what is unset is not saved"
+            );
             oam.ok("npc/update", json!({"npc": "gorm", "options": {option: value}}));
             assert_eq!(saved_options(&mut oam)[option], saved, "{option}: {value} by an update");
             oam.ok("npc/delete", json!({"npc": "gorm"}));
         }
         for value in bad {
             let refused = |error: oam_tests::RpcError| {
-                assert_eq!((error.code, error.name.as_str()), (-32602, "invalid_params"), "{option}: {value}");
+                assert_eq!(
+                    (error.code, error.name.as_str()),
+                    (-32602, "invalid_params"),
+                    "{option}: {value}"
+                );
                 assert!(error.message.contains(&format!("options.{option}")), "{value}: {}", error.message);
             };
             refused(oam.fails("npc/create", npc(json!({option: value}))));

@@ -20,7 +20,7 @@ pub enum NpcError {
     #[error("{0}")]
     Tools(String),
     /// An option names a tool that the NPC does not have.
-    #[error("'options.{option}' names tool '{tool}', which {name} does not have. {available}")]
+    #[error("{name} does not have tool '{tool}'. {available}")]
     UnknownTool {
         /// The option.
         option: &'static str,

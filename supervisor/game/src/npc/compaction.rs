@@ -61,13 +61,13 @@ impl Npc {
     }
 
     async fn compact(&self, compaction: &Compaction) {
-        let mind = self.character().mind.clone();
         let keep_summary = |summary: &str| {
             let summary = summary.trim();
             if summary.is_empty() {
                 return false;
             }
-            mind.set_summary(summary.to_owned());
+            // With the character locked, so that a revision of its memory does not overwrite it.
+            self.character().mind.set_summary(summary.to_owned());
             true
         };
         if let Err(error) = self.inner.agent.compact(compaction, keep_summary).await {

@@ -87,6 +87,8 @@ struct Description<'a> {
     memory: Memory,
     history: SavedTranscript,
     options: NpcOptions,
+    /// Where the options are: `options`, or within a saved state.
+    options_path: String,
     /// Where the tools are defined.
     tools: &'a Params<'a>,
     world: Option<&'a str>,
@@ -107,7 +109,15 @@ fn create(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
         bridge,
         params,
         id,
-        Description { persona, memory, history, options, tools: params, world },
+        Description {
+            persona,
+            memory,
+            history,
+            options,
+            options_path: params.path("options"),
+            tools: params,
+            world,
+        },
         warnings,
     )
 }
@@ -132,7 +142,9 @@ fn restore(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
     let tools = sent_or_saved("tools");
     tools.optional_array("tools")?;
     let tool_timeout = bridge.config().tool_timeout;
-    let options = coding::npc_options(sent_or_saved("options"), "options", tool_timeout, &mut warnings)?;
+    let options_in = sent_or_saved("options");
+    let options = coding::npc_options(options_in, "options", tool_timeout, &mut warnings)?;
+    let options_path = options_in.path("options");
     let mut world = sent_or_saved("world").optional_string("world")?;
     if let Some(saved) = world.filter(|_| !params.has("world"))
         && set.worlds.get(saved).is_err()
@@ -141,7 +153,8 @@ fn restore(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
         world = None;
     }
     let history = coding::history(&state, "transcript")?.unwrap_or_default();
-    add(set, bridge, params, id, Description { persona, memory, history, options, tools, world }, warnings)
+    let description = Description { persona, memory, history, options, options_path, tools, world };
+    add(set, bridge, params, id, description, warnings)
 }
 
 /// The saved state that a request brings: the state itself, or the whole result of `npc/state`.
@@ -166,7 +179,7 @@ fn add(
         tools: Vec<String>,
         warnings: Vec<String>,
     }
-    let Description { persona, memory, history, options, tools, world } = description;
+    let Description { persona, memory, history, options, options_path, tools, world } = description;
     let choice = coding::model(bridge, params, "model")?;
     let definitions: ToolDefinitions = tools.optional_array("tools")?.unwrap_or_default().into();
     let tool_set = coding::optional_tools(tools, "tools", options.tool_timeout)?;
@@ -181,7 +194,7 @@ fn add(
         options,
         history: history.transcript,
     };
-    let npc = Npc::new(choice.model, setup)?;
+    let npc = Npc::new(choice.model, setup).map_err(|error| unusable(&error, &options_path))?;
     let tools: Vec<String> = npc.tools().iter().map(|tool| tool.name().to_string()).collect();
     warnings.extend(coding::tool_count_warning(tools.len()));
     let world = world.as_ref().map(GameWorld::settle);
@@ -192,8 +205,16 @@ fn add(
 
 impl From<NpcError> for BridgeError {
     fn from(error: NpcError) -> Self {
-        Self::invalid_params(error.to_string())
+        unusable(&error, "options")
     }
+}
+
+/// Why an NPC cannot be like this. `options` is where its options are.
+fn unusable(error: &NpcError, options: &str) -> BridgeError {
+    BridgeError::invalid_params(match error {
+        NpcError::UnknownTool { option, .. } => format!("'{options}.{option}': {error}"),
+        NpcError::Tools(_) => error.to_string(),
+    })
 }
 
 fn talk(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
