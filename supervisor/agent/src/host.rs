@@ -21,6 +21,11 @@ pub trait TurnClient: Send {
         let _ = (call, reason);
     }
 
+    /// A step was interrupted and played again, which changes nothing for the turn; `why` is for the log.
+    fn step_interrupted(&mut self, why: &str) {
+        let _ = why;
+    }
+
     /// The turn has its final answer and is about to be recorded. `false` means it has been cancelled; afterwards
     /// it can no longer be.
     fn commit(&mut self) -> bool {

@@ -194,6 +194,11 @@ pub trait StepSink: Send {
     fn reset(&mut self, text: &str);
     /// The structured answer so far, members in the order of generation.
     fn partial(&mut self, value: Value);
+    /// What worked on the step was lost, and the step played again elsewhere; `why` is for the log. May be told when
+    /// the step has ended.
+    fn interrupted(&mut self, why: &str) {
+        let _ = why;
+    }
 }
 
 /// How a step ended.

@@ -484,3 +484,25 @@ fn an_agent_needs_distinct_unreserved_tool_names() {
         assert!(matches!(result, Err(AgentError::InvalidRequest(_))));
     }
 }
+
+#[tokio::test]
+async fn what_nests_too_deep_for_a_transcript_is_no_answer_and_no_call() {
+    let nested = |levels| (0..levels).fold(json!({}), |value, _| json!({"next": value}));
+    let schema = GenerationSchema::from_json_schema(
+        &json!({"title": "N", "type": "object", "properties": {"next": {"$ref": "#"}}}),
+        "N",
+    )
+    .unwrap();
+    let options = TurnOptions { schema: Some(Arc::new(schema.schema)), ..TurnOptions::default() };
+    for (levels, fits) in [(63, true), (64, false)] {
+        let model = scripted(&json!([{"json": nested(levels)}]));
+        let answer = agent(model, vec![]).respond("x", &options).await;
+        assert_eq!(answer.is_ok(), fits, "{levels}");
+
+        let arguments = json!({"gate": nested(levels - 1)});
+        let steps =
+            json!([{"toolCalls": [{"name": "open_gate", "arguments": arguments}]}, {"text": "Well."}]);
+        let turn = agent(scripted(&steps), vec![open_gate()]).respond("x", &TurnOptions::default()).await;
+        assert_eq!(turn.unwrap().tool_calls.len(), usize::from(fits), "{levels}: it is tried again");
+    }
+}

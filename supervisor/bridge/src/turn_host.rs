@@ -39,13 +39,19 @@ impl ClientTurn<'_> {
         prompt: &str,
         options: &TurnOptions,
     ) -> Result<TurnResponse, AgentError> {
-        agent.respond_with(prompt, options, &mut self.host(options.stream)).await
+        let mut host = self.host(options.stream);
+        let end = agent.respond_with(prompt, options, &mut host).await;
+        host.warn_of_lost_workers(&end);
+        end
     }
 
     /// Has `npc` answer `player`; a streamed line's events go to the client. Dropping the future cancels the turn:
     /// open client calls get `tool/cancel`.
     pub async fn talk(self, npc: &Npc, player: &PlayerLine) -> Result<DialogueTurn, AgentError> {
-        npc.talk(player, &mut self.host(player.stream)).await
+        let mut host = self.host(player.stream);
+        let end = npc.talk(player, &mut host).await;
+        host.warn_of_lost_workers(&end);
+        end
     }
 }
 
@@ -75,6 +81,15 @@ struct ClientHost<'a> {
 }
 
 impl ClientHost<'_> {
+    /// Here it is known whose request it was.
+    fn warn_of_lost_workers<T>(&self, end: &Result<T, AgentError>) {
+        if let Err(AgentError::Model(error)) = end
+            && error.data.contains_key("workerCrashes")
+        {
+            tracing::warn!("{}: {error}", self.members.for_log());
+        }
+    }
+
     fn withdraw(&self, id: ClientCallId, call_id: &CallId, reason: &str) {
         if self.bridge.client_calls().close(id) {
             let params = self.members.clone().with("id", &id).with("callId", call_id);
@@ -123,6 +138,11 @@ impl TurnClient for ClientHost<'_> {
         if let Some(id) = self.calls.remove(&call.id) {
             self.withdraw(id, &call.id, reason);
         }
+    }
+
+    fn step_interrupted(&mut self, why: &str) {
+        let turn = self.members.for_log();
+        tracing::warn!("{turn}: a step was played again, because {why}");
     }
 
     fn commit(&mut self) -> bool {

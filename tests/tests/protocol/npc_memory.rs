@@ -286,7 +286,8 @@ fn the_next_turn_is_told_what_was_remembered() {
     assert!(!oam.npc_instructions("gorm").contains("Aria"));
     oam.talk("gorm", "x");
     let instructions = oam.npc_instructions("gorm");
-    let note = "\n\nMemory:\n- You feel neutral toward the player (9 on a scale from -100 to 100).\n- You remember: Aria is brave.";
+    let note = "\n\nMemory:\n- You feel neutral toward the player (9 on a scale from -100 to 100).\n\
+        - You remember: Aria is brave.";
     assert!(instructions.ends_with(note), "{instructions}");
 }
 

@@ -42,33 +42,12 @@ fn unset() -> Value {
 }
 
 fn cases() -> Vec<Case> {
-    let all_emotions = json!([
-        "neutral",
-        "happy",
-        "sad",
-        "angry",
-        "afraid",
-        "surprised",
-        "suspicious",
-        "amused",
-        "disgusted",
-        "excited",
-        "curious",
-        "confused",
-        "worried",
-        "grateful",
-        "annoyed",
-        "proud"
-    ]);
+    cases_of_tools().into_iter().chain(cases_of_replies()).collect()
+}
+
+fn cases_of_tools() -> Vec<Case> {
     let both = json!(["rememberFact", "changeRelationship"]);
-    let saved = |pairs: &[(Value, Value)]| pairs.to_vec();
     vec![
-        case(
-            "replyFormat",
-            json!("automatic"),
-            &[json!("automatic"), json!("structured"), json!("text")],
-            &[json!("Text"), json!(""), json!("json"), json!(1), json!(true), json!([])],
-        ),
         case(
             "groundingTool",
             unset(),
@@ -83,14 +62,14 @@ fn cases() -> Vec<Case> {
             ],
         ),
         Case {
-            good: saved(&[
+            good: vec![
                 (json!("auto"), json!("auto")),
                 (json!("none"), json!("none")),
                 (json!("required"), json!("required")),
                 (json!("explicit"), json!("explicit")),
                 (json!({"tool": "look"}), json!({"tool": "look"})),
                 (json!({"type": "function", "function": {"name": "look"}}), json!({"tool": "look"})),
-            ]),
+            ],
             ..case(
                 "toolChoice",
                 json!("explicit"),
@@ -110,7 +89,7 @@ fn cases() -> Vec<Case> {
         texts("worldWritable", json!([]), &[json!([]), json!(["player.gold"])]),
         texts("worldContextPaths", json!([]), &[json!([]), json!(["player.gold", "time"])]),
         Case {
-            good: saved(&[
+            good: vec![
                 (json!("all"), both.clone()),
                 (json!("none"), json!([])),
                 (json!([]), json!([])),
@@ -121,7 +100,7 @@ fn cases() -> Vec<Case> {
                 (json!(0), json!([])),
                 (json!(2), json!(["changeRelationship"])),
                 (json!(3), both),
-            ]),
+            ],
             ..case(
                 "memoryTools",
                 json!([]),
@@ -129,19 +108,48 @@ fn cases() -> Vec<Case> {
                 &[json!("some"), json!(["forget"]), json!([1]), json!(4), json!(-1), json!(true), json!({})],
             )
         },
+    ]
+}
+
+fn cases_of_replies() -> Vec<Case> {
+    let all_emotions = json!([
+        "neutral",
+        "happy",
+        "sad",
+        "angry",
+        "afraid",
+        "surprised",
+        "suspicious",
+        "amused",
+        "disgusted",
+        "excited",
+        "curious",
+        "confused",
+        "worried",
+        "grateful",
+        "annoyed",
+        "proud"
+    ]);
+    vec![
+        case(
+            "replyFormat",
+            json!("automatic"),
+            &[json!("automatic"), json!("structured"), json!("text")],
+            &[json!("Text"), json!(""), json!("json"), json!(1), json!(true), json!([])],
+        ),
         integer("maxFacts", 12),
         integer("maxRelationshipChange", 10),
         Case {
-            good: saved(&[(json!(0), json!(0)), (json!(-10), json!(-10)), (json!(100), json!(100))]),
+            good: vec![(json!(0), json!(0)), (json!(-10), json!(-10)), (json!(100), json!(100))],
             ..case("secretsUnlockAtRelationship", json!(50), &[], &not_integers())
         },
         Case {
-            good: saved(&[
+            good: vec![
                 (json!(["happy", "sad"]), json!(["happy", "sad"])),
                 (json!(["sad", "sad"]), json!(["sad"])),
                 (json!(["Gruff", "whatever"]), json!(["annoyed", "neutral"])),
                 (json!([]), all_emotions.clone()),
-            ]),
+            ],
             ..texts("emotions", all_emotions, &[])
         },
         case(

@@ -162,7 +162,8 @@ fn warnings_come_in_order_and_those_of_tools_again_with_a_new_time_limit() {
     let bare = "bare: no description; the model may not know when to call it.";
     let result = update(
         &mut oam,
-        json!({"options": {"temp": 1, "toolTimeoutSeconds": 5}, "voice": 1, "persona": {"mood": "x"}, "memory": {"mood": "x"}}),
+        json!({"options": {"temp": 1, "toolTimeoutSeconds": 5}, "voice": 1, "persona": {"mood": "x"},
+            "memory": {"mood": "x"}}),
     );
     assert_eq!(
         result["warnings"],

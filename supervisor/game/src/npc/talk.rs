@@ -253,6 +253,10 @@ impl TurnClient for Ear<'_> {
         self.host.abandon_client_call(call, reason);
     }
 
+    fn step_interrupted(&mut self, why: &str) {
+        self.host.step_interrupted(why);
+    }
+
     fn commit(&mut self) -> bool {
         self.host.commit()
     }
