@@ -49,6 +49,12 @@ pub trait Model: Send + Sync {
     }
 }
 
+impl std::fmt::Debug for dyn Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Model")
+    }
+}
+
 /// What a model can do beyond answering.
 #[expect(clippy::struct_excessive_bools, reason = "independent abilities, each named")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -248,7 +248,8 @@ impl Course<'_> {
         let value = match content {
             StepContent::Structured(value) => value,
             StepContent::Text(text) => serde_json::from_str(text.trim()).map_err(|_| {
-                failed("The model answered in prose where the schema asks for JSON.".to_owned())
+                let said = json_text::abridged(text.trim());
+                failed(format!("The model answered in prose where the schema asks for JSON: {said}."))
             })?,
             StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
         };

@@ -34,8 +34,8 @@ pub use growth::Growth;
 /// How much may wait to be written, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboxLimits {
-    /// From here on text events are merged.
-    pub merge_text_above: usize,
+    /// From here on events in which an answer grows are merged.
+    pub merge_growth_above: usize,
     /// A client that takes nothing for [`OVERFLOW_GRACE`] while more than this is unread is given up. A single message
     /// may be larger while nothing else waits.
     pub overflow_above: usize,
@@ -53,7 +53,7 @@ const HOPELESS_FACTOR: usize = 8;
 
 impl Default for OutboxLimits {
     fn default() -> Self {
-        Self { merge_text_above: 256 << 10, overflow_above: 64 << 20 }
+        Self { merge_growth_above: 256 << 10, overflow_above: 64 << 20 }
     }
 }
 
@@ -140,7 +140,7 @@ impl Outbox {
     /// be merged.
     pub fn push_growth(&self, context: &Arc<EventContext>, growth: Growth<'_>) {
         self.append(|state, limits| {
-            if state.unwritten() < limits.merge_text_above {
+            if state.unwritten() < limits.merge_growth_above {
                 state.write_merged();
                 growth.write(&mut state.pending, context);
             } else {

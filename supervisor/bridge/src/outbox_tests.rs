@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::message::{Members, Payload, RequestId};
 
-const TINY: OutboxLimits = OutboxLimits { merge_text_above: 1, overflow_above: 1 << 20 };
+const TINY: OutboxLimits = OutboxLimits { merge_growth_above: 1, overflow_above: 1 << 20 };
 
 fn turn(name: &str) -> Arc<EventContext> {
     Arc::new(EventContext::new("session/event", Members::new().with("session", name)))
@@ -141,7 +141,7 @@ fn a_batch_that_is_being_written_still_counts() {
 
 #[tokio::test]
 async fn a_client_that_takes_nothing_is_given_up_past_the_limit() {
-    let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 100 });
+    let (outbox, mut consumer) = outbox(OutboxLimits { merge_growth_above: 1, overflow_above: 100 });
     let overflowed = consumer.overflowed();
     push_answer(&outbox, 1);
     assert!(!consumer.note_stuck(), "there is little to take");
@@ -155,7 +155,7 @@ async fn a_client_that_takes_nothing_is_given_up_past_the_limit() {
 
 #[test]
 fn what_is_produced_at_once_is_not_held_against_the_client() {
-    let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 100 });
+    let (outbox, mut consumer) = outbox(OutboxLimits { merge_growth_above: 1, overflow_above: 100 });
     (1..=10).for_each(|number| push_answer(&outbox, number));
     assert!(!consumer.is_overflowed());
     assert_eq!(summary(&take(&mut consumer).unwrap()).len(), 10);
@@ -163,7 +163,7 @@ fn what_is_produced_at_once_is_not_held_against_the_client() {
 
 #[test]
 fn far_past_the_limit_there_is_no_grace() {
-    let (outbox, consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 100 });
+    let (outbox, consumer) = outbox(OutboxLimits { merge_growth_above: 1, overflow_above: 100 });
     (0..100).for_each(|number| push_answer(&outbox, number));
     assert!(consumer.is_overflowed());
 }
@@ -186,7 +186,7 @@ async fn what_was_pushed_is_written_when_the_next_batch_is_asked_for() {
 #[test]
 fn merged_text_counts_for_the_limit_only_as_far_as_it_grows() {
     let (outbox, mut consumer) =
-        outbox(OutboxLimits { merge_text_above: 1, overflow_above: 1000 / HOPELESS_FACTOR });
+        outbox(OutboxLimits { merge_growth_above: 1, overflow_above: 1000 / HOPELESS_FACTOR });
     let turn = turn("s");
     push_answer(&outbox, 1);
     let mut whole = String::new();
@@ -205,7 +205,7 @@ fn merged_text_counts_for_the_limit_only_as_far_as_it_grows() {
 
 #[test]
 fn one_message_may_be_larger_than_the_limit() {
-    let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above: 1, overflow_above: 10 });
+    let (outbox, mut consumer) = outbox(OutboxLimits { merge_growth_above: 1, overflow_above: 10 });
     push_answer(&outbox, 1);
     assert_eq!(summary(&take(&mut consumer).unwrap()), ["1"]);
 }
@@ -256,8 +256,8 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 
 proptest! {
     #[test]
-    fn merged_or_not_the_events_add_up_to_the_text(actions in actions(), merge_text_above in 0..300_usize) {
-        let (outbox, mut consumer) = outbox(OutboxLimits { merge_text_above, overflow_above: 1 << 20 });
+    fn merged_or_not_the_events_add_up_to_the_text(actions in actions(), merge_growth_above in 0..300_usize) {
+        let (outbox, mut consumer) = outbox(OutboxLimits { merge_growth_above, overflow_above: 1 << 20 });
         let names = ["0", "1", "2"];
         let turns = names.map(turn);
         let mut sent = [const { String::new() }; 3];

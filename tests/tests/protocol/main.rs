@@ -21,6 +21,7 @@ mod npc_formats;
 mod npc_lifecycle;
 mod npc_memory;
 mod npc_options;
+mod npc_revisions;
 mod npc_saves;
 mod npc_spoilt_saves;
 mod npc_streaming;

@@ -31,7 +31,7 @@ fn the_answer_names_the_tools_in_the_order_in_which_the_model_sees_them() {
     let line = &oam.messages().last().unwrap().line;
     assert!(
         line.ends_with(
-            r#""result":{"npc":"gorm","tools":["look","wave","read_world_state","update_world_state","remember_fact","change_relationship"],"warnings":["6 tools: Apple recommends at most 3-5 tools per request on-device; narrow them per turn with 'enabledTools'."]}}"#
+            r#""result":{"npc":"gorm","tools":["look","wave","read_world_state","update_world_state","remember_fact","change_relationship"],"warnings":["6 tools: Apple recommends at most 3-5 tools per request on-device; give only those that are needed here."]}}"#
         ),
         "{line}"
     );
@@ -216,9 +216,9 @@ fn faults() -> Vec<(&'static str, Value, i64, &'static str)> {
         ("tools", json!([{"name": "look", "parameters": {"type": "nope"}}]), -32007, "tools[0].parameters"),
         ("world", json!("nowhere"), -32052, "No world with id 'nowhere'."),
         ("tools", json!([tool("read_world_state")]), -32602, "Duplicate tool name 'read_world_state'."),
+        ("tools", json!([tool("respond_directly")]), -32602, "'respond_directly' is reserved"),
         ("options", json!({"groundingTool": "fly"}), -32602, "'options.groundingTool'"),
         ("options", json!({"toolChoice": {"tool": "fly"}}), -32602, "'options.toolChoice'"),
-        ("tools", json!([tool("respond_directly")]), -32602, "'respond_directly' is reserved"),
     ]
 }
 
@@ -271,6 +271,7 @@ fn what_is_probably_not_meant_is_warned_about_in_order() {
     let expected = [
         "Unknown parameter 'voice' was ignored.",
         "Unknown parameter 'persona.age' was ignored.",
+        "Unknown parameter 'memory.mood' was ignored.",
         "Unknown parameter 'options.temp' was ignored.",
         "bare: no description; the model may not know when to call it.",
         "bare: ",

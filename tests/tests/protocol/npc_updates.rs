@@ -170,6 +170,7 @@ fn warnings_come_in_order_and_those_of_tools_again_with_a_new_time_limit() {
         json!([
             "Unknown parameter 'voice' was ignored.",
             "Unknown parameter 'persona.mood' was ignored.",
+            "Unknown parameter 'memory.mood' was ignored.",
             "Unknown parameter 'options.temp' was ignored.",
             bare
         ])
