@@ -179,6 +179,8 @@ fn the_id_is_sent_saved_or_made_up() {
     assert_eq!(error.name, "npc_exists");
     assert_eq!(restore(&mut oam, "copy", &state, json!({}))["npc"], "copy");
     state.as_object_mut().unwrap().shift_remove("npc");
+    let unnamed = oam.ok("npc/restore", json!({"state": state, "npc": null, "model": "scripted"}));
+    assert_eq!(unnamed["npc"], "npc1", "null is sent, so it counts");
     let made_up = oam.ok("npc/restore", json!({"state": state, "model": "scripted"}));
     assert_eq!(made_up["npc"], "npc1");
 }

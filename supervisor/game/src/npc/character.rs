@@ -1,6 +1,6 @@
 //! What a character is at a moment, and what follows from it: instructions, memory note, tools.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use oam_agent::{Tool, ToolChoice, ToolName, check_tool_names, schema::GenerationSchema};
 
@@ -148,9 +148,11 @@ fn check(tools: &[Tool], name: &str, options: &NpcOptions) -> Result<(), NpcErro
     Ok(())
 }
 
-/// The paths that are paths.
+/// The paths that are paths, each once.
 pub(super) fn paths(texts: &[String]) -> Vec<WorldPath> {
-    texts.iter().filter_map(|text| text.parse().ok()).collect()
+    let mut seen = HashSet::new();
+    let paths = texts.iter().filter_map(|text| text.parse::<WorldPath>().ok());
+    paths.filter(|path| seen.insert(path.to_string())).collect()
 }
 
 fn available(tools: &[Tool]) -> String {

@@ -12,7 +12,7 @@ use oam_agent::{Tool, ToolCall};
 use serde_json::Value;
 
 use super::{World, path::WorldPath, value, wording};
-use crate::{local_tool::local_tool, wording::wrong_argument};
+use crate::{line::same_words, local_tool::local_tool, wording::wrong_argument};
 
 impl World {
     /// `read_world_state`, unless nothing is `readable`, and `update_world_state`, unless nothing is `writable`.
@@ -61,8 +61,7 @@ fn key_meant<'v>(value: &'v Value, segment: &str) -> Option<&'v str> {
     if let Some((key, _)) = members.get_key_value(segment) {
         return Some(key);
     }
-    let wanted = segment.to_lowercase();
-    members.keys().find(|key| key.to_lowercase() == wanted).map(String::as_str)
+    members.keys().find(|key| same_words(key, segment)).map(String::as_str)
 }
 
 fn is_within_any(path: &WorldPath, allowed: &[WorldPath]) -> bool {

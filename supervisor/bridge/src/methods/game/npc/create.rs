@@ -74,12 +74,8 @@ pub(super) fn restore(set: &NpcMethods, request: Request) -> Result<Reply, Bridg
             state.path("version")
         ));
     }
-    let id = match params.optional_client_id("npc")? {
-        Some(id) => Some(id),
-        None => state.optional_client_id("npc")?,
-    };
-    let id = set.npcs.new_id(id)?;
     let sent_or_saved = |name| if params.has(name) { params } else { &state };
+    let id = set.npcs.new_id(sent_or_saved("npc").optional_client_id("npc")?)?;
     let persona = coding::persona(&state, "persona", &mut warnings)?;
     let memory = coding::memory(&state, "memory", &mut warnings)?;
     let tools = sent_or_saved("tools");
