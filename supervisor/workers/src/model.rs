@@ -215,7 +215,9 @@ mod tests {
 
     async fn heard(sent: Vec<Piece>) -> Vec<String> {
         let (pieces, waiting) = mpsc::unbounded_channel();
-        sent.into_iter().for_each(|piece| pieces.send(piece).unwrap());
+        for piece in sent {
+            pieces.send(piece).unwrap();
+        }
         drop(pieces);
         let mut heard = Heard::default();
         pass_on(waiting, &mut heard).await;

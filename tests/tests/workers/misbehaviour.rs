@@ -48,7 +48,7 @@ fn an_answer_without_end_is_cut_off_and_nobody_else_waits_for_it() {
 }
 
 #[test]
-fn what_is_streamed_although_nobody_asked_is_not_heard() {
+fn a_worker_that_cannot_stream_is_not_asked_to() {
     let mut pool = workers().worker_args(&["--no-streaming"]).start();
     pool.play("a", [json!({"text": "The gate is shut.", "chunks": 3})]);
     let (result, events) = pool.streamed("a", "x");
