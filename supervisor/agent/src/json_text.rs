@@ -19,7 +19,7 @@ const PLAIN_DIGITS_BELOW: f64 = 9.2e18;
 pub(crate) const MAX_VALUE_DEPTH: usize = 64;
 
 /// Whether arrays and objects nest deeper in a value than `limit`, 0 for none. Looks no deeper than that.
-pub(crate) fn nests_deeper(value: &Value, limit: usize) -> bool {
+pub fn nests_deeper(value: &Value, limit: usize) -> bool {
     let (Value::Array(_) | Value::Object(_)) = value else { return false };
     let Some(limit) = limit.checked_sub(1) else { return true };
     match value {

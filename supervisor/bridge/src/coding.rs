@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc, time::Duration};
 
 use oam_agent::{
     AgentOptions, GenerationOptions, Model, Sampling, Script, ScriptedModel, Tool, ToolChoice,
-    ToolDefinition, ToolExecutor, ToolName, ToolPolicy,
+    ToolDefinition, ToolExecutor, ToolName, ToolPolicy, json_text,
     schema::GenerationSchema,
     transcript::json::{SavedTranscript, UnreadableTool},
 };
@@ -19,6 +19,9 @@ use crate::{bridge::Bridge, message::BridgeError, params::Params};
 
 pub(crate) use npc::{memory, npc_options};
 pub(crate) use persona::persona;
+
+/// A definition that nests deeper would be saved, but could not be sent back in a message.
+const DEEPEST_TOOL: usize = 90;
 
 /// Tools beyond this number make the on-device model unreliable.
 const RECOMMENDED_TOOLS: usize = 5;
@@ -265,6 +268,11 @@ fn tool(
     let schema = parameters.as_deref().unwrap_or(&no_parameters);
     let (definition, warnings) = ToolDefinition::from_json_schema(name, description, schema)
         .map_err(|error| BridgeError::invalid_schema(&format!("{path}.parameters"), &error))?;
+    if json_text::nests_deeper(element, DEEPEST_TOOL) {
+        return Err(BridgeError::invalid_params(format!(
+            "'{path}' nests deeper than {DEEPEST_TOOL} levels."
+        )));
+    }
     let tool = Tool::client(definition).with_timeout(timeout);
     Ok((tool, warnings.iter().map(ToString::to_string).collect()))
 }

@@ -398,3 +398,19 @@ fn sorted(value: &Value) -> Map<String, Value> {
     members.sort_by(|one, other| one.0.cmp(&other.0));
     members.into_iter().map(|(name, value)| (name, by_value(value))).collect()
 }
+
+#[test]
+fn the_deepest_tool_definition_that_is_taken_can_be_loaded_again() {
+    let mut oam = Oam::start();
+    let definition = |levels: usize| {
+        let unknown = (2..levels).fold(json!([]), |inner, _| json!([inner]));
+        json!({"name": "look", "description": "x", "more": unknown})
+    };
+    oam.npc_with("gorm", [], json!({"tools": [definition(90)]}));
+    let saved = oam.ok("npc/state", json!({"npc": "gorm"}));
+    let restored = oam.ok("npc/restore", json!({"state": saved, "npc": "copy", "model": "scripted"}));
+    assert_eq!(restored["tools"], json!(["look"]));
+    let params = json!({"persona": {"name": "Gorm"}, "tools": [definition(91)], "model": "scripted"});
+    let error = oam.fails("npc/create", params);
+    assert_eq!(error.message, "'tools[0]' nests deeper than 90 levels.");
+}
