@@ -1,4 +1,4 @@
-//! Logs on standard error, one [`line`] an event.
+//! Logs on standard error, one [`mod@line`] an event.
 //!
 //! Nothing ever waits for a log line. Lines go through a bounded queue to a thread that writes them; when
 //! whoever reads standard error has stopped doing so, the queue fills up and further lines are lost.
