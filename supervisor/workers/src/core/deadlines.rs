@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Core {
-    /// When [`Event::Tick`] is due, if nothing else happens before.
+    /// When [`Event::Tick`](super::Event::Tick) is due, if nothing else happens before.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let probe = match self.health.breaker() {
             Breaker::Open { probe_at } if !self.is_stopping => Some(probe_at),
