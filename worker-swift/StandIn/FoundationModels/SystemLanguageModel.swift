@@ -27,6 +27,12 @@ public final class SystemLanguageModel: Sendable {
         return TokenEstimate.tokens(of: transcriptEntries)
     }
 
+    @available(macOS 26.4, *)
+    public func tokenCount(for schema: GenerationSchema) async throws -> Int {
+        guard StandIn.current.canCount else { throw ScriptedFailure.opaque("Tokens cannot be counted.") }
+        return schema.debugDescription.utf8.count.dividedUp(by: 4)
+    }
+
     @available(macOS 27.0, *)
     public var variant: Variant { Variant(displayName: StandIn.current.variant) }
 

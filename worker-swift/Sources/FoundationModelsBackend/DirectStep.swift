@@ -1,0 +1,111 @@
+// A step on macOS 27: the executor of the system's model, asked directly.
+//
+// A session would call tools itself and go on until there is an answer. An executor plays one step: it takes the whole
+// transcript and streams what the model says into a channel, tool calls included, and calls nothing. A transcript that
+// ends in the outputs of tools is gone on with.
+
+import Foundation
+import FoundationModels
+import WorkerProtocol
+
+@available(macOS 27.0, *)
+struct DirectStep: Sendable {
+    typealias Channel = LanguageModelExecutorGenerationChannel
+
+    let model: SystemLanguageModel
+    /// One for the life of the process: what it may have cached of one step can serve the next.
+    let executor: SystemLanguageModel.Executor
+
+    init(model: SystemLanguageModel) {
+        self.model = model
+        executor = SystemLanguageModel.Executor(configuration: model.executorConfiguration)
+    }
+
+    /// Plays a step. Returns when the model has let go of it, also when the task is cancelled.
+    func play(
+        _ step: Generate, _ request: FrameworkRequest, say: @escaping @Sendable (StepPiece) -> Void
+    ) async throws -> StepResult {
+        let channel = Channel()
+        let generation = Task {
+            try await executor.respond(to: request.forExecutor, model: model, streamingInto: channel)
+        }
+        // Nobody but us ends the channel: an event with this name is the last one.
+        let end = UUID().uuidString
+        let reader = Task {
+            await Self.read(channel, until: end, StepListener(of: step, say: say)) { generation.cancel() }
+        }
+        let ended = await withTaskCancellationHandler {
+            await generation.result
+        } onCancel: {
+            generation.cancel()
+        }
+        await channel.send(.response(entryID: end, action: .updateMetadata([:])))
+        let heard = await reader.value
+
+        try Task.checkCancellation()
+        if let problem = heard.problem { throw problem }
+        try ended.get()
+        return try StepResult(heard.answer, of: step)
+    }
+
+    private struct Heard: Sendable {
+        var answer = StepAnswer()
+        var problem: Failure?
+    }
+
+    /// Reads on until the end, whatever happens: an executor that nobody listens to would wait for ever.
+    private static func read(
+        _ channel: Channel, until end: String, _ listener: StepListener, stop: @Sendable () -> Void
+    ) async -> Heard {
+        var listener = listener
+        var problem: Failure?
+        do {
+            for try await event in channel {
+                let said = EventDecoder.decode(event)
+                if said == .aside, EventDecoder.responseEntry(event) == end { break }
+                guard problem == nil else { continue }
+                do {
+                    guard let said else {
+                        throw Failure(.generationFailed, "The model said something that cannot be read.")
+                    }
+                    try listener.hear(said)
+                } catch {
+                    problem = Failure(error)
+                    stop()
+                }
+            }
+        } catch {
+            problem = problem ?? Failure(error)
+        }
+        if problem == nil { listener.finish() }
+        return Heard(answer: listener.answer, problem: problem)
+    }
+
+    /// Lets the model get ready for conversations that begin with these instructions.
+    func prewarm(instructions: String?) {
+        executor.prewarm(model: model, transcript: Transcript(instructions: instructions))
+    }
+}
+
+extension Transcript {
+    init(instructions: String?) {
+        self.init(entries: instructions.map { text in
+            [.instructions(.init(segments: [.text(.init(content: text))], toolDefinitions: []))]
+        } ?? [])
+    }
+}
+
+@available(macOS 27.0, *)
+extension FrameworkRequest {
+    fileprivate var forExecutor: LanguageModelExecutorGenerationRequest {
+        LanguageModelExecutorGenerationRequest(
+            id: UUID(),
+            transcript: transcript,
+            enabledTools: tools,
+            schema: schema,
+            generationOptions: options,
+            // What a session would ask for.
+            contextOptions: ContextOptions(includeSchemaInPrompt: schema == nil ? nil : true),
+            metadata: [:])
+    }
+}
