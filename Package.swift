@@ -26,8 +26,35 @@ var targets: [Target] = [
 ]
 
 // What answers: the targets behind `StepRunner`.
-let backends: [Target] = []
-let backendNames: [Target.Dependency] = []
+var backends: [Target] = []
+let backendNames: [Target.Dependency] = ["FoundationModelsBackend"]
+
+// Apple's framework is on Macs only. Elsewhere a module of the same name stands in for it, so that the code that uses it
+// compiles, and runs in tests: see worker-swift/StandIn.
+#if os(macOS)
+let framework: [Target.Dependency] = []
+let standIn: [SwiftSetting] = []
+#else
+let framework: [Target.Dependency] = ["FoundationModels"]
+let standIn: [SwiftSetting] = [.define("OAM_STANDIN")]
+backends.append(
+    .target(
+        name: "FoundationModels", path: "worker-swift/StandIn/FoundationModels",
+        swiftSettings: [
+            // As Apple's is built: enums that may grow, structs that only its own code can look into. The warnings are
+            // about Foundation, which is not built like this here.
+            .unsafeFlags(["-enable-library-evolution", "-suppress-warnings"])
+        ]))
+#endif
+
+backends += [
+    .target(
+        name: "FoundationModelsBackend", dependencies: ["WorkerCore", "WorkerProtocol"] + framework,
+        path: "\(sources)/FoundationModelsBackend"),
+    .testTarget(
+        name: "FoundationModelsBackendTests", dependencies: ["FoundationModelsBackend", "WorkerProtocol"] + framework,
+        path: "\(tests)/FoundationModelsBackendTests", swiftSettings: standIn),
+]
 
 targets += backends
 targets.append(

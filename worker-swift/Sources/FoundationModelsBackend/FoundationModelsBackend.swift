@@ -60,6 +60,11 @@ public final class FoundationModelsBackend: Sendable {
         }
     }
 
+    /// Whether a step is being played.
+    var isBusy: Bool {
+        get async { await gate.isTaken }
+    }
+
     private func play(
         _ step: Generate, _ request: FrameworkRequest, say: @escaping @Sendable (StepPiece) -> Void
     ) async throws -> StepResult {

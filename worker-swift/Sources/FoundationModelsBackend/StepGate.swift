@@ -3,7 +3,7 @@
 
 /// Lets one through after the other, in the order in which they came.
 actor StepGate {
-    private var isTaken = false
+    private(set) var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     /// Runs something when all that came before has ended.
