@@ -6,6 +6,7 @@
 
 import Foundation
 import FoundationModels
+import WorkerCore
 import WorkerProtocol
 
 @available(macOS 27.0, *)
@@ -23,7 +24,7 @@ struct DirectStep: Sendable {
 
     /// Plays a step. Returns when the model has let go of it, also when the task is cancelled.
     func play(
-        _ step: Generate, _ request: FrameworkRequest, say: @escaping @Sendable (StepPiece) -> Void
+        _ step: Generate, _ request: FrameworkRequest, say: @escaping SayPiece
     ) async throws -> StepResult {
         let channel = Channel()
         let generation = Task {
@@ -49,8 +50,8 @@ struct DirectStep: Sendable {
     }
 
     private struct Heard: Sendable {
-        var answer = StepAnswer()
-        var problem: Failure?
+        var answer = SpokenAnswer()
+        var problem: (any Error)?
     }
 
     /// Reads on until the end, whatever happens: an executor that nobody listens to would wait for ever.
@@ -58,7 +59,7 @@ struct DirectStep: Sendable {
         _ channel: Channel, until end: String, _ listener: StepListener, stop: @Sendable () -> Void
     ) async -> Heard {
         var listener = listener
-        var problem: Failure?
+        var problem: (any Error)?
         do {
             for try await event in channel {
                 let said = EventDecoder.decode(event)
@@ -70,14 +71,14 @@ struct DirectStep: Sendable {
                     }
                     try listener.hear(said)
                 } catch {
-                    problem = Failure(error)
+                    problem = error
                     stop()
                 }
             }
+            if problem == nil { try listener.finish() }
         } catch {
-            problem = problem ?? Failure(error)
+            problem = problem ?? error
         }
-        if problem == nil { listener.finish() }
         return Heard(answer: listener.answer, problem: problem)
     }
 

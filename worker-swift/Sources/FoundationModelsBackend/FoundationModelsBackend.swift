@@ -9,23 +9,28 @@ import WorkerCore
 import WorkerProtocol
 
 /// The system's model, one step at a time. Keeps nothing of a step but decoded schemas.
-public final class FoundationModelsBackend: Sendable {
+public final class FoundationModelsBackend: StepRunner {
     /// How steps are played.
-    public let path: StepPath
-    /// What whoever reads the log should know of the start.
-    public let notes: [String]
+    let path: StepPath
 
+    private let supervisor: SupervisorLink?
+    private let remarks: [Preparation.Remark]
     private let model = SystemLanguageModel.default
     private let schemas = SchemaStore()
-    private let gate = StepGate()
     private let senses: ModelSenses
+    /// A `DirectStep`, which older systems do not have.
     private let direct: (any Sendable)?
 
     /// Looks at the system and chooses the way in which steps are played. Loads nothing.
-    public init(environment: [String: String] = ProcessInfo.processInfo.environment) {
+    ///
+    /// - Parameter supervisor: Who hears of what is left out of a conversation, and of changes of the availability.
+    public init(
+        supervisor: SupervisorLink? = nil, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        self.supervisor = supervisor
         let (path, reason) = StepPath.best(forced: environment[StepPath.variable])
         self.path = path
-        notes = reason.map { [$0] } ?? []
+        remarks = reason.map { [.init(.warning, $0)] } ?? []
         if #available(macOS 27.0, *), path != .session {
             direct = DirectStep(model: model)
             senses = ModelSenses(model.capabilities)
@@ -35,39 +40,36 @@ public final class FoundationModelsBackend: Sendable {
         }
     }
 
-    public var capabilities: Capabilities { path.capabilities }
+    public func prepare() async -> Preparation {
+        if let supervisor { AvailabilityWatch.begin(model, supervisor) }
+        return Preparation(capabilities: path.capabilities, remarks: remarks)
+    }
 
-    /// What the system says of its model now.
-    public var availability: Availability { Availability(model) }
+    public func availability() async -> Availability { Availability(model) }
+
+    public func run(_ step: Generate, answer: StepAnswer) async throws -> StepResult {
+        try await play(step) { try answer.say($0) }
+    }
 
     /// Plays a step. Ends when the model has let go of it, also when the task is cancelled.
     ///
     /// - Throws: ``Failure``.
-    public func play(
-        _ step: Generate, log: @escaping @Sendable (String) -> Void, say: @escaping @Sendable (StepPiece) -> Void
-    ) async throws -> StepResult {
+    func play(_ step: Generate, say: @escaping SayPiece) async throws -> StepResult {
         do {
-            return try await gate.pass {
-                try Task.checkCancellation()
-                try self.checkAvailability()
-                let request = try FrameworkRequest(step, senses: self.senses, schemas: self.schemas)
-                request.omissions.forEach(log)
-                return try await self.play(step, request, say: say)
+            try Task.checkCancellation()
+            if let reason = UnavailableReason(model.availability) {
+                throw Failure(.modelUnavailable, reason.sentence, data: ["reason": .text(reason.rawValue)])
             }
+            let request = try FrameworkRequest(step, senses: senses, schemas: schemas)
+            for omission in request.omissions { supervisor?.log(.info, omission) }
+            return try await play(step, request, say: say)
         } catch {
             // Some ways to be cancelled look like any other failure.
             throw Task.isCancelled ? Failure(CancellationError()) : Failure(error)
         }
     }
 
-    /// Whether a step is being played.
-    var isBusy: Bool {
-        get async { await gate.isTaken }
-    }
-
-    private func play(
-        _ step: Generate, _ request: FrameworkRequest, say: @escaping @Sendable (StepPiece) -> Void
-    ) async throws -> StepResult {
+    private func play(_ step: Generate, _ request: FrameworkRequest, say: @escaping SayPiece) async throws -> StepResult {
         if #available(macOS 27.0, *), path != .session {
             guard path == .direct, let direct = direct as? DirectStep else {
                 return try await WrappedStep(model: model).play(step, request)
@@ -81,20 +83,15 @@ public final class FoundationModelsBackend: Sendable {
         return try await SessionStep(model: model).play(step, request)
     }
 
-    private func checkAvailability() throws {
-        guard let reason = UnavailableReason(model.availability) else { return }
-        throw Failure(.modelUnavailable, reason.sentence, data: ["reason": .text(reason.rawValue)])
-    }
-
     /// Counts the tokens of a request.
     ///
     /// - Throws: ``Failure``, also where the system cannot count: the supervisor then estimates.
-    public func countTokens(_ step: Generate) async throws -> UInt32 {
+    public func countTokens(_ request: Generate) async throws -> UInt32 {
         guard #available(macOS 26.4, *) else {
             throw Failure(.generationFailed, "This version of macOS does not count tokens.")
         }
         do {
-            let request = try FrameworkRequest(step, senses: senses, schemas: schemas)
+            let request = try FrameworkRequest(request, senses: senses, schemas: schemas)
             var count = try await model.tokenCount(for: request.transcript)
             if let schema = request.schema { count += try await model.tokenCount(for: schema) }
             return UInt32(clamping: count)
@@ -103,8 +100,7 @@ public final class FoundationModelsBackend: Sendable {
         }
     }
 
-    /// Lets the model get ready for conversations that begin with these instructions. Returns at once.
-    public func prewarm(instructions: String?) {
+    public func prewarm(instructions: String?) async {
         if #available(macOS 27.0, *), let direct = direct as? DirectStep {
             direct.prewarm(instructions: instructions)
         } else {

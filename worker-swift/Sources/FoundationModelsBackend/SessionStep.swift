@@ -3,6 +3,7 @@
 // A session calls tools itself. So a step with tools is not played here; the caller refuses it.
 
 import FoundationModels
+import WorkerCore
 import WorkerProtocol
 
 /// A conversation as a session is asked to go on with it.
@@ -45,7 +46,7 @@ struct SessionStep: Sendable {
         let session = LanguageModelSession(model: model, transcript: turn.history)
         let outcome = try await session.answer(turn.prompt, request)
         try Task.checkCancellation()
-        return StepResult(outcome: outcome, usage: session.usageIfKnown)
+        return StepResult(outcome, usage: session.usageIfKnown)
     }
 }
 

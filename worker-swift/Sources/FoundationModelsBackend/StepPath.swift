@@ -4,7 +4,7 @@ import FoundationModels
 import WorkerProtocol
 
 /// A way to play steps.
-public enum StepPath: String, Sendable, CaseIterable {
+enum StepPath: String, Sendable, CaseIterable {
     /// The executor, asked directly: macOS 27.
     case direct
     /// A session around a model of our own, without streaming: macOS 27, where events cannot be read.

@@ -6,6 +6,7 @@
 
 import Foundation
 import FoundationModels
+import WorkerCore
 import WorkerProtocol
 
 @available(macOS 27.0, *)
@@ -21,13 +22,13 @@ struct WrappedStep: Sendable {
         do {
             let outcome = try await session.answer(turn.prompt, request)
             try Task.checkCancellation()
-            return StepResult(outcome: outcome, usage: session.usageIfKnown)
+            return StepResult(outcome, usage: session.usageIfKnown)
         } catch {
             try Task.checkCancellation()
             guard let calls = once.question.calls(after: turn.history.count) else { throw error }
             var ids = CallIDs(taken: step.transcript)
             return StepResult(
-                outcome: .toolCalls(calls.map { call in
+                .toolCalls(calls.map { call in
                     let arguments = Value(call.arguments).object ?? ValueObject()
                     return ToolCall(id: ids.unused(call.id), name: call.toolName, arguments: arguments)
                 }),

@@ -1,6 +1,7 @@
 #if OAM_STANDIN
 @_spi(StandIn) import FoundationModels
 import Testing
+import WorkerCore
 import WorkerProtocol
 
 @testable import FoundationModelsBackend
@@ -45,11 +46,10 @@ import WorkerProtocol
         }
     }
 
-    private func played(
-        _ step: Generate, on backend: FoundationModelsBackend, heard pieces: Guarded<[StepPiece]> = Guarded([])
-    ) async -> Played {
+    private func played(_ step: Generate, on backend: FoundationModelsBackend) async -> Played {
+        let pieces = Guarded<[StepPiece]>([])
         do {
-            let result = try await backend.play(step, log: { _ in }, say: { piece in pieces.withValue { $0.append(piece) } })
+            let result = try await backend.play(step) { piece in pieces.withValue { $0.append(piece) } }
             return Played(result: .success(result), pieces: pieces.withValue { $0 })
         } catch {
             return Played(result: .failure(Failure(error)), pieces: pieces.withValue { $0 })
@@ -102,7 +102,7 @@ import WorkerProtocol
         #expect(
             try played.result.get()
                 == StepResult(
-                    outcome: .toolCalls(calls),
+                    .toolCalls(calls),
                     usage: TokenUsage(inputTokens: 184, cachedInputTokens: 183, outputTokens: 17)))
         #expect(played.pieces == [.delta("Let me see.")])
     }
@@ -136,7 +136,7 @@ import WorkerProtocol
             ToolCall(id: "a", name: "open_gate", arguments: ["gate": "n"]), ToolCall(id: "b", name: "open_gate"),
         ]
         let usage = TokenUsage(inputTokens: 9, cachedInputTokens: 8, outputTokens: 7)
-        #expect(try played.result.get() == StepResult(outcome: .toolCalls(calls), usage: usage))
+        #expect(try played.result.get() == StepResult(.toolCalls(calls), usage: usage))
         #expect(played.pieces == [])
     }
 
@@ -206,22 +206,31 @@ import WorkerProtocol
         #expect(failure?.code == .cancelled)
     }
 
-    @Test func aStepBeginsWhenTheOneBeforeIsLetGo() async throws {
-        let steps = #"{"steps": [{"text": "Late.", "chunks": 1, "delayMs": 200, "uncancellable": true}], "fallback": {"text": "Next.", "chunks": 1}}"#
-        try await StandIn.with(steps) {
+    @Test func aStepReturnsWhenTheModelHasLetGoOfIt() async throws {
+        let steps = #"[{"text": "Late.", "chunks": 1, "delayMs": 200, "uncancellable": true}]"#
+        let end = try await StandIn.with(steps) {
             let backend = FoundationModelsBackend(environment: [:])
-            let pieces = Guarded<[StepPiece]>([])
-            let stubborn = Task { await played(asking(), on: backend, heard: pieces) }
-            while await !backend.isBusy { await Task.yield() }
-            stubborn.cancel()
-            // It has another step of the script, which answers at once.
-            var next = asking()
-            next.transcript.insert(contentsOf: [.prompt([.text("a")]), .response([.text("b")])], at: 0)
-            let second = await played(next, on: backend, heard: pieces)
-            #expect(second.outcome == .text("Next."))
-            #expect(pieces.withValue { $0 } == [.delta("Late."), .delta("Next.")])
-            #expect(await stubborn.value.failure?.code == .cancelled)
+            let task = Task { await played(asking(), on: backend) }
+            task.cancel()
+            return await task.value
         }
+        // It said what it had to say, if it had begun.
+        #expect(end.failure?.code == .cancelled)
+        #expect(end.pieces == [.delta("Late.")] || end.pieces == [])
+    }
+
+    @Test func aStepThatNobodyHearsStops() async throws {
+        let text = String(repeating: "x", count: 10_000)
+        let heard = try await StandIn.with("[{\"text\": \"\(text)\", \"chunks\": 10000, \"pieceDelayMs\": 1000}]") {
+            let backend = FoundationModelsBackend(environment: [:])
+            let heard = Guarded(0)
+            _ = try? await backend.play(asking()) { _ in
+                heard.withValue { $0 += 1 }
+                throw CancellationError()
+            }
+            return heard.withValue { $0 }
+        }
+        #expect(heard == 1)
     }
 
     // MARK: Beside steps
@@ -246,7 +255,9 @@ import WorkerProtocol
 
     @Test func availabilityIsWhatTheSystemSays() async throws {
         let settings = #"{"contextSize": 4096, "variant": "AFM 3 Core", "languages": ["sv", "de", "pt-BR"]}"#
-        let available = try await StandIn.with(settings) { FoundationModelsBackend(environment: [:]).availability }
+        let available = try await StandIn.with(settings) {
+            await FoundationModelsBackend(environment: [:]).availability()
+        }
         #expect(
             available
                 == Availability(
@@ -256,7 +267,7 @@ import WorkerProtocol
             ("appleIntelligenceNotEnabled", .appleIntelligenceNotEnabled), ("modelNotReady", .modelNotReady),
         ] {
             let availability = try await StandIn.with("{\"availability\": \"\(name)\", \"contextSize\": 0}") {
-                FoundationModelsBackend(environment: [:]).availability
+                await FoundationModelsBackend(environment: [:]).availability()
             }
             #expect(!availability.isAvailable)
             #expect(availability.reason == reason)
@@ -267,8 +278,8 @@ import WorkerProtocol
     @Test func preparingHarmsNobody() async throws {
         for path in StepPath.allCases {
             let backend = FoundationModelsBackend(environment: [StepPath.variable: path.rawValue])
-            backend.prewarm(instructions: "Guard.")
-            backend.prewarm(instructions: nil)
+            await backend.prewarm(instructions: "Guard.")
+            await backend.prewarm(instructions: nil)
         }
     }
 }

@@ -10,7 +10,7 @@ enum TextChange: Sendable, Equatable {
 }
 
 /// The texts, calls and usage of a step so far.
-struct StepAnswer: Sendable {
+struct SpokenAnswer: Sendable {
     /// A call as the model makes it.
     struct Call: Sendable, Equatable {
         let id: String

@@ -1,34 +1,20 @@
-// What a step came to, whichever way it was played.
+// What a step came to: the model's words as an outcome.
 
 import Foundation
+import WorkerCore
 import WorkerProtocol
-
-/// The end of a step that did not fail.
-public struct StepResult: Sendable, Equatable {
-    public let outcome: Outcome
-    public let usage: TokenUsage
-}
-
-/// A part of an answer, said while it is generated.
-public enum StepPiece: Sendable, Equatable {
-    case delta(String)
-    /// The model took back what it said: the whole answer so far.
-    case reset(String)
-    /// The structured answer so far.
-    case partial(Value)
-}
 
 extension StepResult {
     /// - Throws: ``Failure`` when the model's words make no outcome.
-    init(_ answer: StepAnswer, of step: Generate) throws {
+    init(_ answer: SpokenAnswer, of step: Generate) throws {
         if answer.calls.isEmpty {
-            self.init(outcome: .answer(answer.text, isStructured: step.schema != nil), usage: answer.usage)
+            self.init(.answer(answer.text, isStructured: step.schema != nil), usage: answer.usage)
         } else {
             var ids = CallIDs(taken: step.transcript)
             let calls = try answer.calls.map { call in
                 ToolCall(id: ids.unused(call.id), name: call.tool, arguments: try call.members())
             }
-            self.init(outcome: .toolCalls(calls), usage: answer.usage)
+            self.init(.toolCalls(calls), usage: answer.usage)
         }
     }
 }
@@ -41,7 +27,7 @@ extension Outcome {
     }
 }
 
-extension StepAnswer.Call {
+extension SpokenAnswer.Call {
     /// The arguments, which are JSON if the model kept to its form.
     fileprivate func members() throws -> ValueObject {
         if arguments.allSatisfy(\.isWhitespace) { return ValueObject() }

@@ -1,16 +1,17 @@
 import Testing
+import WorkerCore
 import WorkerProtocol
 
 @testable import FoundationModelsBackend
 
 /// An answer that is put together from what a model says.
-@Suite struct StepAnswerTests {
+@Suite struct SpokenAnswerTests {
     private let here = TextPlace(entry: "e", segment: "0")
     private let there = TextPlace(entry: "e", segment: "1")
     private let anywhere = TextPlace()
 
-    private func changes(_ events: [ModelEvent]) -> (changes: [TextChange], answer: StepAnswer) {
-        var answer = StepAnswer()
+    private func changes(_ events: [ModelEvent]) -> (changes: [TextChange], answer: SpokenAnswer) {
+        var answer = SpokenAnswer()
         return (events.compactMap { answer.hear($0) }, answer)
     }
 
