@@ -23,9 +23,21 @@ struct DirectStep: Sendable {
     }
 
     /// Plays a step. Returns when the model has let go of it, also when the task is cancelled.
-    func play(
-        _ step: Generate, _ request: FrameworkRequest, say: @escaping SayPiece
-    ) async throws -> StepResult {
+    func play(_ step: Generate, _ request: FrameworkRequest, say: @escaping SayPiece) async throws -> StepResult {
+        let listener = Guarded(StepListener(of: step, say: say))
+        try await listen(to: request) { event in
+            try listener.withValue { try $0.hear(event) }
+        }
+        return try listener.withValue { listener in
+            try listener.finish()
+            return try StepResult(listener.answer, of: step)
+        }
+    }
+
+    /// Lets the model say what it has to say. Returns when it has let go of the request, also when the task is cancelled.
+    ///
+    /// - Parameter hear: Told of all events in their order. If it throws, the model is stopped, and this throws the same.
+    func listen(to request: FrameworkRequest, hear: @escaping @Sendable (ModelEvent) throws -> Void) async throws {
         let channel = Channel()
         let generation = Task {
             try await executor.respond(to: request.forExecutor, model: model, streamingInto: channel)
@@ -33,7 +45,7 @@ struct DirectStep: Sendable {
         // Nobody but us ends the channel: an event with this name is the last one.
         let end = UUID().uuidString
         let reader = Task {
-            await Self.read(channel, until: end, StepListener(of: step, say: say)) { generation.cancel() }
+            await Self.read(channel, until: end, hear) { generation.cancel() }
         }
         let ended = await withTaskCancellationHandler {
             await generation.result
@@ -41,24 +53,19 @@ struct DirectStep: Sendable {
             generation.cancel()
         }
         await channel.send(.response(entryID: end, action: .updateMetadata([:])))
-        let heard = await reader.value
+        let problem = await reader.value
 
         try Task.checkCancellation()
-        if let problem = heard.problem { throw problem }
+        if let problem { throw problem }
         try ended.get()
-        return try StepResult(heard.answer, of: step)
-    }
-
-    private struct Heard: Sendable {
-        var answer = SpokenAnswer()
-        var problem: (any Error)?
     }
 
     /// Reads on until the end, whatever happens: an executor that nobody listens to would wait for ever.
+    ///
+    /// - Returns: The first thing that went wrong.
     private static func read(
-        _ channel: Channel, until end: String, _ listener: StepListener, stop: @Sendable () -> Void
-    ) async -> Heard {
-        var listener = listener
+        _ channel: Channel, until end: String, _ hear: (ModelEvent) throws -> Void, stop: () -> Void
+    ) async -> (any Error)? {
         var problem: (any Error)?
         do {
             for try await event in channel {
@@ -69,17 +76,16 @@ struct DirectStep: Sendable {
                     guard let said else {
                         throw Failure(.generationFailed, "The model said something that cannot be read.")
                     }
-                    try listener.hear(said)
+                    try hear(said)
                 } catch {
                     problem = error
                     stop()
                 }
             }
-            if problem == nil { try listener.finish() }
         } catch {
             problem = problem ?? error
         }
-        return Heard(answer: listener.answer, problem: problem)
+        return problem
     }
 
     /// Lets the model get ready for conversations that begin with these instructions.

@@ -163,31 +163,41 @@ struct JSONReader {
 }
 
 /// Writes content as JSON.
-enum JSONWriter {
+struct JSONWriter {
+    private let gap: String
+
     static func text(of content: GeneratedContent) -> String {
+        JSONWriter(gap: " ").text(of: content)
+    }
+
+    static func compactText(of content: GeneratedContent) -> String {
+        JSONWriter(gap: "").text(of: content)
+    }
+
+    private func text(of content: GeneratedContent) -> String {
         var text = ""
         write(content, to: &text)
         return text
     }
 
-    private static func write(_ content: GeneratedContent, to text: inout String) {
+    private func write(_ content: GeneratedContent, to text: inout String) {
         switch content.kind {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"
-        case .number(let value): text += number(value)
-        case .string(let value): text += quoted(value)
+        case .number(let value): text += Self.number(value)
+        case .string(let value): text += Self.quoted(value)
         case .array(let elements):
             text += "["
             for (index, element) in elements.enumerated() {
-                if index > 0 { text += ", " }
+                if index > 0 { text += ",\(gap)" }
                 write(element, to: &text)
             }
             text += "]"
         case .structure(let members, let keys):
             text += "{"
             for (index, key) in keys.enumerated() {
-                if index > 0 { text += ", " }
-                text += quoted(key) + ": "
+                if index > 0 { text += ",\(gap)" }
+                text += Self.quoted(key) + ":\(gap)"
                 if let member = members[key] { write(member, to: &text) }
             }
             text += "}"

@@ -11,8 +11,9 @@ struct Performance {
 
     func play() async throws {
         try check()
-        let position = request.transcript.inferences
-        guard let script = try request.transcript.ownScript ?? settings.script else {
+        let own = try request.transcript.ownScript
+        let position = settings.positions?.next(of: own?.text ?? "") ?? request.transcript.inferences
+        guard let script = own?.script ?? settings.script else {
             return try await play(MadeUpAnswer.step(for: request), position: position)
         }
         try await play(script.step(at: position), position: position)
@@ -50,7 +51,7 @@ struct Performance {
         case .template(let template):
             try await say(request.transcript.fillIn(template), chunks: step.chunks, step, &pieces)
         case .json(let content):
-            try await say(content.jsonString, chunks: step.chunks, step, &pieces, tokens: 8)
+            try await say(JSONWriter.compactText(of: content), chunks: step.chunks, step, &pieces, tokens: 8)
         case .replacements(let texts):
             for (index, text) in texts.enumerated() {
                 try await pause(step.pieceDelay, step)

@@ -25,14 +25,14 @@ extension Transcript {
         return open.isEmpty
     }
 
-    /// The script that the instructions hold.
-    var ownScript: Script? {
+    /// The script that the instructions hold, and its text.
+    var ownScript: (text: String, script: Script)? {
         get throws {
             guard case .instructions(let instructions)? = first else { return nil }
             let lines = instructions.segments.text.split(separator: "\n")
             guard let line = lines.first(where: { $0.hasPrefix(Self.scriptLine) }) else { return nil }
-            let content = try GeneratedContent(json: String(line.dropFirst(Self.scriptLine.count)))
-            return try Script(content)
+            let text = String(line.dropFirst(Self.scriptLine.count))
+            return try Script(GeneratedContent(json: text)).map { (text, $0) }
         }
     }
 

@@ -45,6 +45,8 @@ enum EventLayout: String {
 ///   Which step is played follows from the transcript alone: as many as it has answers and rounds of tool calls are
 ///   over. A line of the instructions that begins with `oam-script:` has a script that comes first. Without any, answers
 ///   are made up from the request.
+/// - `position`: `transcript`, as told; or `process`: each script is played from its beginning to its end, once in the
+///   life of the process, whatever the transcripts say
 /// - `availability`: `available`, `deviceNotEligible`, `appleIntelligenceNotEnabled` or `modelNotReady`
 /// - `contextSize`, `variant`, `languages`
 /// - `events`: `plain`, `wrapped` or `sealed`
@@ -57,6 +59,8 @@ struct Settings: Sendable {
     var languages = ["de", "en", "sv"]
     var events = EventLayout.plain
     var canCount = true
+    /// How often each script was asked for a step; nil to be told by transcripts.
+    var positions: ScriptPositions?
 
     init() {}
 
@@ -68,6 +72,7 @@ struct Settings: Sendable {
         variant = content["variant"]?.text ?? variant
         languages = content["languages"]?.elements?.compactMap(\.text) ?? languages
         canCount = content["counts"]?.bool ?? true
+        if content["position"]?.text == "process" { positions = ScriptPositions() }
         if let name = content["events"]?.text {
             guard let layout = EventLayout(rawValue: name) else { throw ScriptError("There are no events '\(name)'.") }
             events = layout
@@ -93,6 +98,19 @@ struct Settings: Sendable {
             let message = "\(StandIn.variable) cannot be used: \(error)\n"
             FileHandle.standardError.write(Data(message.utf8))
             exit(2)
+        }
+    }
+}
+
+/// Counts the steps that were taken of scripts.
+final class ScriptPositions: @unchecked Sendable {
+    private let lock = NSLock()
+    private var taken: [String: Int] = [:]
+
+    func next(of script: String) -> Int {
+        lock.withLock {
+            defer { taken[script, default: 0] += 1 }
+            return taken[script, default: 0]
         }
     }
 }
