@@ -62,6 +62,9 @@ targets.append(
         name: "oam-worker-swift",
         dependencies: ["WorkerCore", "WorkerProtocol"] + backendNames,
         path: "\(sources)/oam-worker-swift"))
+targets.append(
+    .testTarget(
+        name: "ProgramTests", dependencies: ["WorkerProtocol", "oam-worker-swift"], path: "\(tests)/ProgramTests"))
 
 let package = Package(
     name: "oam-worker-swift",

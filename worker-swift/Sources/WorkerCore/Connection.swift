@@ -8,17 +8,18 @@
 public struct Connection: Sendable {
     private let descriptor: Int32
 
-    /// A connection on a socket that is connected and blocking.
+    /// A connection on a socket that is connected and blocking. SIGPIPE is ignored from then on: a write to a connection that
+    /// has ended fails.
     public init(socket descriptor: Int32) {
+        signal(SIGPIPE, SIG_IGN)
         self.descriptor = descriptor
     }
 
     /// Takes descriptor 0, where a supervisor hands the connection over, to one that no other process inherits, and
-    /// leaves nothing to read in its place. SIGPIPE is ignored from then on.
+    /// leaves nothing to read in its place.
     ///
     /// - Throws: ``ConnectionError`` if descriptor 0 is not a connected socket.
     public static func inherited() throws -> Connection {
-        signal(SIGPIPE, SIG_IGN)
         var address = sockaddr()
         var length = socklen_t(MemoryLayout<sockaddr>.size)
         guard getpeername(STDIN_FILENO, &address, &length) == 0 else {
@@ -39,7 +40,6 @@ public struct Connection: Sendable {
     ///
     /// - Throws: ``ConnectionError`` if nobody listens there.
     public static func connected(to path: String) throws -> Connection {
-        signal(SIGPIPE, SIG_IGN)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let room = MemoryLayout.size(ofValue: address.sun_path)

@@ -149,6 +149,8 @@ final class StepTable: Sendable {
 
     /// Plays a step to its end.
     private func play(_ step: Step, on runner: any StepRunner) async {
+        // It may have been cancelled on its way to this task.
+        guard !step.answer.hasEnded else { return }
         let result = await Self.result { try await runner.run(step.request, answer: step.answer) }
         step.answer.end(result)
         if case .failure(let failure) = result, failure.code == .modelUnavailable {
