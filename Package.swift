@@ -64,7 +64,8 @@ targets.append(
         path: "\(sources)/oam-worker-swift"))
 targets.append(
     .testTarget(
-        name: "ProgramTests", dependencies: ["WorkerProtocol", "oam-worker-swift"], path: "\(tests)/ProgramTests"))
+        name: "ProgramTests", dependencies: ["WorkerProtocol", "oam-worker-swift"], path: "\(tests)/ProgramTests",
+        swiftSettings: standIn))
 
 let package = Package(
     name: "oam-worker-swift",

@@ -12,15 +12,65 @@ import WorkerProtocol
         #expect(ready.worker.pid == UInt32(worker.processIdentifier))
         try own.write(contentsOf: ToWorker.ping(n: 3).encodeFrame())
         #expect(try hear(own) == .pong(n: 3))
-        let prompt = Generate(id: 1, transcript: [.prompt([.text("Hello there.")])], stream: true)
-        try own.write(contentsOf: ToWorker.generate(prompt).encodeFrame())
-        #expect(try hear(own) == .delta(id: 1, text: "Hello"))
-        #expect(try hear(own) == .delta(id: 1, text: " there."))
-        #expect(try hear(own) == .finished(id: 1, outcome: .text("Hello there."), usage: TokenUsage()))
         try own.close()
         worker.waitUntilExit()
         #expect(worker.terminationStatus == 0)
     }
+
+    #if OAM_STANDIN
+        @Test func itPlaysSteps() throws {
+            let (own, worker) = try startOnSockets(#"[{"template": "{prompt}", "chunks": 2}]"#)
+            try own.write(contentsOf: ToWorker.generate(Self.step).encodeFrame())
+            #expect(try hear(own) == .delta(id: 1, text: "Hello "))
+            #expect(try hear(own) == .delta(id: 1, text: "there."))
+            #expect(
+                try hear(own)
+                    == .finished(id: 1, outcome: .text("Hello there."), usage: TokenUsage(outputTokens: 2)))
+            try own.close()
+            worker.waitUntilExit()
+        }
+
+        @Test func aModelThatCrashesTakesItAlong() throws {
+            let (own, worker) = try startOnSockets(#"[{"text": "Hello there.", "chunks": 2, "crashAfter": 1}]"#)
+            try own.write(contentsOf: ToWorker.generate(Self.step).encodeFrame())
+            worker.waitUntilExit()
+            #expect(worker.terminationReason == .uncaughtSignal)
+            #expect(worker.terminationStatus == SIGABRT)
+        }
+
+        @Test func aModelThatIsDeafToCancellationHoldsUpNobodyElse() throws {
+            let (own, worker) = try startOnSockets(#"[{"text": "Late.", "delayMs": 60000, "uncancellable": true}]"#)
+            try own.write(contentsOf: ToWorker.generate(Self.step).encodeFrame())
+            try own.write(contentsOf: ToWorker.ping(n: 3).encodeFrame())
+            #expect(try hear(own) == .pong(n: 3))
+            try own.write(contentsOf: ToWorker.cancel(id: 1).encodeFrame())
+            guard case .failed(1, let failure) = try hear(own) else { throw Silence() }
+            #expect(failure.code == .cancelled)
+            try own.close()
+            worker.waitUntilExit()
+            #expect(worker.terminationStatus == 0)
+        }
+
+        @Test func aScriptThatCannotBeUsedIsNoModel() throws {
+            let (own, other) = try sockets()
+            let words = Pipe()
+            let worker = try start([], input: other, words: words, script: #"[{"dance": true}]"#)
+            let said = try words.fileHandleForReading.readToEnd().map { String(decoding: $0, as: UTF8.self) } ?? ""
+            worker.waitUntilExit()
+            try own.close()
+            #expect(worker.terminationStatus == 2)
+            #expect(said.hasPrefix("OAM_WORKER_STANDIN cannot be used: A step tells nothing to do"))
+        }
+
+        private static let step = Generate(id: 1, transcript: [.prompt([.text("Hello there.")])], stream: true)
+
+        private func startOnSockets(_ script: String) throws -> (FileHandle, Process) {
+            let (own, other) = try sockets()
+            let worker = try start([], input: other, script: script)
+            guard case .ready = try hear(own) else { throw Silence() }
+            return (own, worker)
+        }
+    #endif
 
     @Test func shutdownEndsItWhileTheConnectionStays() throws {
         let (own, other) = try sockets()
@@ -61,12 +111,14 @@ import WorkerProtocol
 
     private struct Silence: Error {}
 
-    private func start(_ arguments: [String], input: FileHandle, words: Pipe? = nil) throws -> Process {
+    private func start(
+        _ arguments: [String], input: FileHandle, words: Pipe? = nil, script: String = "[]"
+    ) throws -> Process {
         let checkout = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
         let worker = Process()
         worker.executableURL = checkout.appending(path: ".build/debug/oam-worker-swift")
         worker.arguments = arguments
-        worker.environment = ["OAM_WORKER_ECHO": "1"]
+        worker.environment = ["OAM_WORKER_STANDIN": script]
         worker.standardInput = input
         if let words { worker.standardError = words }
         try worker.run()
