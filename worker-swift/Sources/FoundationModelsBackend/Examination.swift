@@ -29,6 +29,7 @@ public struct Examination: Sendable {
         }
         let test = EventSelfTest()
         say("1. Self-test of events: \(test.isPassed ? "passed" : "failed: \(test.failures.joined(separator: ", "))")")
+        if !test.losses.isEmpty { say("   not read, and not needed: \(test.losses.joined(separator: ", "))") }
         say("   An event is \(test.layout)")
         guard SystemLanguageModel.default.isAvailable else { return }
         let steps = ExaminedSteps(say: say)

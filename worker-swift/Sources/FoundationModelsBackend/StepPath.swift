@@ -24,7 +24,10 @@ enum StepPath: String, Sendable, CaseIterable {
             return (.session, "This is macOS 26: steps are played without tools and without streaming.")
         }
         let test = EventSelfTest()
-        guard !test.isPassed else { return (.direct, nil) }
+        if test.isPassed {
+            let losses = test.losses.joined(separator: ", ")
+            return (.direct, losses.isEmpty ? nil : "Some events of the model cannot be read on this system: \(losses).")
+        }
         return (
             .wrapped,
             "Events of the model cannot be read on this system, so answers come as a whole. "

@@ -7,6 +7,7 @@ import WorkerProtocol
 
 /// What the framework throws, as failures.
 @Suite struct ErrorMappingTests {
+    @available(macOS 27.0, *)
     private static let model: [(error: LanguageModelError, code: FailureCode)] = [
         (.contextSizeExceeded(.init(contextSize: 4096, tokenCount: 5000, debugDescription: "Why.")), .contextSizeExceeded),
         (.rateLimited(.init(resetDate: nil, debugDescription: "Why.")), .rateLimited),
@@ -19,6 +20,7 @@ import WorkerProtocol
         (.timeout(.init(debugDescription: "Why.")), .generationFailed),
     ]
 
+    @available(macOS 27.0, *)
     @Test func everyErrorOfModelsHasItsCode() {
         for (error, code) in Self.model {
             let failure = Failure(error)
@@ -46,6 +48,7 @@ import WorkerProtocol
         }
     }
 
+    @available(macOS 27.0, *)
     @Test func everyOtherErrorHasItsCode() {
         let errors: [(any Error, FailureCode)] = [
             (CancellationError(), .cancelled),
@@ -70,12 +73,14 @@ import WorkerProtocol
         func call(arguments: GeneratedContent) async throws -> String { "" }
     }
 
+    @available(macOS 27.0, *)
     @Test func anErrorOfAToolIsTheOneInside() {
         let inside = LanguageModelError.guardrailViolation(.init(debugDescription: "Why."))
         let error = LanguageModelSession.ToolCallError(tool: SomeTool(), underlyingError: inside)
         #expect(Failure(error) == Failure(.guardrailViolation, "Why."))
     }
 
+    @available(macOS 27.0, *)
     @Test func aFailureTellsWhatIsKnown() {
         let overflow = LanguageModelError.contextSizeExceeded(
             .init(contextSize: 4096, tokenCount: 5000, debugDescription: "Why."))

@@ -20,6 +20,7 @@ import WorkerProtocol
         #expect(Theirs(Ours(sampling: .topP(p: 0.9, seed: nil))).samplingMode == .random(probabilityThreshold: 0.9))
     }
 
+    @available(macOS 27.0, *)
     @Test func aStepWithoutToolsHasNoToolMode() {
         #expect(Theirs().calling(.disallowed, ofTools: 0).toolCallingMode == nil)
         #expect(Theirs().calling(.allowed, ofTools: 1).toolCallingMode == .allowed)

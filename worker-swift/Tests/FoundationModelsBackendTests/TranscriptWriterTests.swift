@@ -84,6 +84,7 @@ import WorkerProtocol
         #expect(try written(transcript).last == ["role": "user", "says": [""]])
     }
 
+    @available(macOS 27.0, *)
     @Test func whatIsAskedForIsInThePromptInForceAndInNoOther() throws {
         let step = Generate(
             id: 1,
@@ -126,12 +127,14 @@ import WorkerProtocol
         #expect(try written(blind.transcript) == [["role": "user", "says": ["See."]]])
         #expect(blind.omissions.count == 5)
 
-        let seeing = try request(step, [.reasoning, .images])
-        #expect(
-            try written(seeing.transcript) == [
-                ["role": "reasoning", "says": ["Hm."]], ["role": "user", "says": ["See.", "file:///gate.png"]],
-            ])
-        #expect(seeing.omissions.count == 3)
+        #if OAM_STANDIN
+            let seeing = try request(step, [.reasoning, .images])
+            #expect(
+                try written(seeing.transcript) == [
+                    ["role": "reasoning", "says": ["Hm."]], ["role": "user", "says": ["See.", "file:///gate.png"]],
+                ])
+            #expect(seeing.omissions.count == 3)
+        #endif
     }
 
     @Test func aCallWithoutAnOutputIsRefused() {
