@@ -81,7 +81,9 @@ final class FakeRunner: StepRunner {
         case "no-calls": return StepResult(.toolCalls([]))
         case "deep":
             return StepResult(.structured((0..<200).reduce(Value.null) { value, _ in .array([value]) }))
-        case "fail": throw Failure(FailureCode(rawValue: text), "It failed.", data: Value(dictionaryLiteral: ("why", "because")).object)
+        case "fail":
+            let data = Value(dictionaryLiteral: ("why", "because")).object
+            throw Failure(FailureCode(rawValue: text), "It failed.", data: data)
         case "throw": throw Trouble()
         case "cancel-itself": throw CancellationError()
         default: break
