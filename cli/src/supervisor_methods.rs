@@ -67,8 +67,12 @@ fn described(event: &PoolEvent) -> Value {
         PoolEvent::WorkerRecycled { worker } => {
             json!({"type": "workerRecycled", "worker": worker.to_string()})
         }
-        PoolEvent::StepReplayed { crashes } => json!({"type": "stepReplayed", "crashes": crashes}),
-        PoolEvent::StepQuarantined { crashes } => json!({"type": "stepQuarantined", "crashes": crashes}),
+        PoolEvent::StepReplayed { worker, crashes } => {
+            json!({"type": "stepReplayed", "worker": worker.to_string(), "crashes": crashes})
+        }
+        PoolEvent::StepQuarantined { worker, crashes } => {
+            json!({"type": "stepQuarantined", "worker": worker.to_string(), "crashes": crashes})
+        }
         PoolEvent::BreakerOpened { retry_after } => {
             json!({"type": "breakerOpened", "retryAfterSeconds": retry_after.as_secs_f64()})
         }

@@ -33,13 +33,20 @@ impl Message for FromWorker {}
 mod sealed {
     use rmp_serde::{decode::Error, from_slice};
     use serde::{Deserialize, de::DeserializeOwned};
+    use serde_json::{Map, Value};
 
+    use crate::diagnosis;
     use crate::message::{FromWorker, Outcome, StepId, ToWorker, TokenUsage};
 
     pub trait Sealed: DeserializeOwned {
         /// Reads a message whose `type` may be known already. Those that steps are made of need not be kept in pieces
         /// then, as serde does with members whose type it has not seen yet.
         fn read(body: &[u8], kind: Option<&[u8]>) -> Result<Self, Error>;
+
+        /// What is wrong with a message that could not be read, if that can be told better than the error does.
+        fn diagnose(_message: &Map<String, Value>) -> Option<String> {
+            None
+        }
     }
 
     impl Sealed for ToWorker {
@@ -76,6 +83,10 @@ mod sealed {
                 }),
                 _ => from_slice(body),
             }
+        }
+
+        fn diagnose(message: &Map<String, Value>) -> Option<String> {
+            diagnosis::of_message(message)
         }
     }
 }
@@ -149,7 +160,11 @@ fn append<M: Message>(message: &M, buffer: &mut Vec<u8>, start: usize) -> Result
 pub fn decode<M: Message>(body: &[u8]) -> Result<M, DecodeError> {
     let malformed = |reason: String| DecodeError::Malformed { reason };
     let kind = structure::check(body).map_err(|reason| malformed(reason.to_owned()))?;
-    M::read(body, kind).map_err(|error| malformed(format!("is no message: {error}")))
+    M::read(body, kind).map_err(|error| {
+        let message = rmp_serde::from_slice(body).ok();
+        let diagnosis = message.and_then(|message| M::diagnose(&message));
+        malformed(diagnosis.unwrap_or_else(|| format!("is no message: {error}")))
+    })
 }
 
 /// Reads a frame's length.

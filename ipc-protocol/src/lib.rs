@@ -2,10 +2,12 @@
 //!
 //! A connection carries frames: a length, then one MessagePack map. [`ToWorker`] is what a supervisor sends,
 //! [`FromWorker`] what a worker does. [`frame`] cuts a stream into messages, whatever moves its bytes, and
-//! [`blocking`] moves them over blocking streams; [`structure`] bounds what a frame may hold.
+//! [`blocking`] moves them over blocking streams; [`structure`] bounds what a frame may hold, and [`diagnosis`] says what
+//! is wrong with one that cannot be read.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod blocking;
+mod diagnosis;
 mod frame;
 mod message;
 mod structure;

@@ -135,6 +135,25 @@ pub enum FromWorker {
     Unknown,
 }
 
+impl FromWorker {
+    /// The message's `type` on the wire.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Ready(_) => "ready",
+            Self::Delta { .. } => "delta",
+            Self::Reset { .. } => "reset",
+            Self::Partial { .. } => "partial",
+            Self::Finished { .. } => "finished",
+            Self::Failed { .. } => "failed",
+            Self::Tokens { .. } => "tokens",
+            Self::Availability { .. } => "availability",
+            Self::Pong { .. } => "pong",
+            Self::Log { .. } => "log",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// All that one inference needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -16,6 +16,9 @@ pub const MAX_DEPTH: usize = 128;
 /// the memory of the byte that it may be in a frame.
 pub const MAX_VALUES: usize = 1 << 20;
 
+const TOO_DEEP: &str = "nests deeper than 128";
+const TOO_MANY_VALUES: &str = "holds more than 1048576 values";
+
 /// Most messages nest no deeper.
 const USUAL_DEPTH: usize = 16;
 
@@ -46,7 +49,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<&[u8]>, &'static str> {
         }
         if let Value::Container(container) = value {
             if open.len() == MAX_DEPTH {
-                return Err("nests too deep");
+                return Err(TOO_DEEP);
             }
             open.push(container);
         }
@@ -55,7 +58,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<&[u8]>, &'static str> {
             return if rest.is_empty() { Ok(kind.known()) } else { Err("goes on behind its message") };
         }
     }
-    Err("holds too many values")
+    Err(TOO_MANY_VALUES)
 }
 
 /// What the members so far tell of the message's `type`.

@@ -518,7 +518,7 @@ impl Drop for Oam {
     }
 }
 
-fn merge(into: &mut Value, more: Value) {
+pub(crate) fn merge(into: &mut Value, more: Value) {
     let (Value::Object(into), Value::Object(more)) = (into, more) else { panic!("params are objects") };
     into.extend(more);
 }

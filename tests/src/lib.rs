@@ -11,6 +11,7 @@ mod binary;
 mod client;
 mod message;
 mod monitor;
+pub mod npc;
 pub mod procfs;
 pub mod script;
 

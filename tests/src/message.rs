@@ -19,9 +19,10 @@ impl Message {
         self.value["method"].as_str()
     }
 
-    /// The `session/event` in it, if it is one.
+    /// The event of a turn in it, if it is a `session/event` or an `npc/event`.
     pub fn event(&self) -> Option<&Value> {
-        (self.method() == Some("session/event")).then(|| &self.value["params"]["event"])
+        let is_event = matches!(self.method(), Some("session/event" | "npc/event"));
+        is_event.then(|| &self.value["params"]["event"])
     }
 
     /// The request that it belongs to: an event's, tool call's or cancellation's `requestId`.
@@ -107,6 +108,8 @@ pub struct ToolCall {
     pub id: String,
     /// The session whose turn calls; `None` where no session does.
     pub session: Option<String>,
+    /// The NPC whose turn calls; `None` where no NPC does.
+    pub npc: Option<String>,
     /// The turn's request id as it was sent; `null` for a turn that nobody awaits.
     pub request_id: Value,
     /// The call's own id.
@@ -127,6 +130,7 @@ impl ToolCall {
         Some(Self {
             id: text(&message["id"])?,
             session: text(&params["session"]),
+            npc: text(&params["npc"]),
             request_id: params["requestId"].clone(),
             call_id: text(&params["call"]["id"])?,
             name: text(&params["call"]["name"])?,

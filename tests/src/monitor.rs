@@ -25,8 +25,28 @@ pub struct Monitor {
 #[derive(Debug, Default)]
 struct Request {
     uses: usize,
+    /// The text of a turn, or the line of an NPC, as its events have told it.
     streamed: Option<String>,
+    emotion: Option<String>,
     call_ids: HashSet<String>,
+}
+
+impl Request {
+    /// Takes in an `npc/event`.
+    fn hear_npc(&mut self, event: &Value) -> Result<(), String> {
+        let text = |name: &str| event[name].as_str().ok_or_else(|| format!("an event without its {name}"));
+        let line = self.streamed.get_or_insert_default();
+        match event["type"].as_str() {
+            Some("emotion") => self.emotion = Some(text("emotion")?.to_owned()),
+            Some("lineDelta") if text("delta")?.is_empty() => return Err("a delta of nothing".to_owned()),
+            Some("lineDelta") => line.push_str(text("delta")?),
+            Some("lineReset") => text("line")?.clone_into(line),
+            Some("toolCallStarted") if event["call"].is_object() && event["execution"].is_string() => {}
+            Some("toolCallCompleted") if event["record"].is_object() => {}
+            _ => return Err("no whole event of an NPC".to_owned()),
+        }
+        Ok(())
+    }
 }
 
 impl Monitor {
@@ -76,7 +96,7 @@ impl Monitor {
             None => self.response(&message)?,
             Some("tool/call") => self.tool_call(&message)?,
             Some("tool/cancel") => self.tool_cancel(&message)?,
-            Some("session/event") => self.event(&message)?,
+            Some("session/event" | "npc/event") => self.event(&message)?,
             Some("world/changed") => world_changed(&message.value["params"])?,
             Some("supervisor/event") if self.hears_of_workers => {}
             Some(other) => return Err(format!("'{other}' is not a message of the bridge")),
@@ -110,7 +130,15 @@ impl Monitor {
         if let Some(call) = self.calls.iter().find(|(_, of)| of.as_ref() == Some(&id) && request.uses == 1) {
             return Err(format!("{id} was answered while its call {} was open", call.0));
         }
-        let (streamed, text) = (request.streamed.take(), value["result"]["text"].as_str());
+        let result = &value["result"];
+        if let (Some(told), Some(emotion)) = (request.emotion.take(), result["emotion"].as_str())
+            && told != emotion
+            && request.uses == 1
+        {
+            return Err(format!("{id} told the emotion {told} but answered {emotion}"));
+        }
+        let text = result["text"].as_str().or_else(|| result["line"].as_str());
+        let streamed = request.streamed.take();
         if let (Some(streamed), Some(text)) = (streamed, text)
             && streamed != text
             && request.uses == 1
@@ -163,7 +191,13 @@ impl Monitor {
         }
         let event = message.event().cloned().unwrap_or_default();
         let request = self.request_of(message)?;
-        if event["type"] != "text" || request.uses > 1 {
+        if request.uses > 1 {
+            return Ok(());
+        }
+        if message.method() == Some("npc/event") {
+            return request.hear_npc(&event);
+        }
+        if event["type"] != "text" {
             return Ok(());
         }
         let (Some(delta), Some(text), Some(reset)) =
@@ -263,6 +297,29 @@ mod tests {
         );
         assert!(after_request_1(&[b, answer.clone()]).is_err());
         assert!(after_request_1(&[a, answer]).is_err());
+    }
+
+    #[test]
+    fn what_is_heard_of_a_line_must_add_up_to_it() {
+        let event = |event: serde_json::Value| {
+            json!({"jsonrpc": "2.0", "method": "npc/event",
+                "params": {"npc": "n", "requestId": 1, "event": event}})
+        };
+        let emotion = |emotion: &str| event(json!({"type": "emotion", "emotion": emotion}));
+        let delta = |delta: &str| event(json!({"type": "lineDelta", "delta": delta}));
+        let reset = |line: &str| event(json!({"type": "lineReset", "line": line}));
+        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"line": "Hm.", "emotion": "sad"}});
+        let is_right = |events: &[serde_json::Value]| {
+            after_request_1(&[events, std::slice::from_ref(&answer)].concat()).is_ok()
+        };
+        assert!(is_right(&[]), "not streamed");
+        assert!(is_right(&[emotion("sad"), delta("H"), delta("m.")]));
+        assert!(is_right(&[emotion("happy"), delta("Well"), emotion("sad"), reset("H"), delta("m.")]));
+        assert!(!is_right(&[emotion("happy"), delta("Hm.")]));
+        assert!(!is_right(&[emotion("sad"), delta("Hm")]));
+        assert!(!is_right(&[emotion("sad")]));
+        assert!(!is_right(&[emotion("sad"), delta(""), delta("Hm.")]));
+        assert!(!is_right(&[event(json!({"type": "text"}))]));
     }
 
     #[test]

@@ -39,3 +39,31 @@ pub fn tool(name: &str) -> Value {
     json!({"name": name, "description": format!("What {name} does."), "parameters":
         {"type": "object", "properties": {"what": {"type": "string"}}}})
 }
+
+/// A structured reply of an NPC.
+pub fn reply(emotion: &str, line: &str) -> Value {
+    json!({"json": {"emotion": emotion, "line": line, "player_options": ["Go on.", "Goodbye."],
+        "ends_conversation": false}})
+}
+
+/// The same, streamed in about so many pieces.
+pub fn reply_in_pieces(emotion: &str, line: &str, chunks: usize) -> Value {
+    let reply = json!({"emotion": emotion, "line": line, "player_options": ["Go on.", "Goodbye."],
+        "ends_conversation": false});
+    json!({"text": reply.to_string(), "chunks": chunks})
+}
+
+/// An NPC's call of `remember_fact`.
+pub fn remember(fact: &str) -> Value {
+    call("remember_fact", json!({"fact": fact}))
+}
+
+/// An NPC's call of `change_relationship`.
+pub fn feel(delta: i64) -> Value {
+    call("change_relationship", json!({"reason": "Because.", "delta": delta}))
+}
+
+/// An NPC's call of `update_world_state`.
+pub fn write_world(path: &str, value: &str) -> Value {
+    call("update_world_state", json!({"path": path, "value": value}))
+}

@@ -10,7 +10,21 @@ use serde_json::{Value, json};
 
 /// What clients really send, in an order that makes sense.
 fn messages() -> Vec<Value> {
-    let requests = [
+    let requests = sessions().into_iter().chain(games()).chain([("ping", json!({}))]);
+    let mut messages: Vec<_> = requests
+        .enumerate()
+        .map(|(id, (method, params))| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+        .collect();
+    messages.push(json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"session": "a"}}));
+    messages.push(json!({"jsonrpc": "2.0", "method": "npc/cancel", "params": {"npc": "n"}}));
+    messages
+        .push(json!({"jsonrpc": "2.0", "id": "t-1", "result": {"output": {"seen": true}, "isError": false}}));
+    messages.push(json!({"jsonrpc": "2.0", "id": "t-1", "error": {"code": -32000, "message": "Jammed"}}));
+    messages
+}
+
+fn sessions() -> Vec<(&'static str, Value)> {
+    vec![
         ("initialize", json!({"client": {"name": "Game"}, "protocolVersion": "1.0"})),
         (
             "session/create",
@@ -52,18 +66,92 @@ fn messages() -> Vec<Value> {
         ("tools/validate", json!({"tools": [{"type": "function", "function": {"name": "f"}}]})),
         ("session/reset", json!({"session": "b"})),
         ("session/delete", json!({"session": "b"})),
-        ("ping", json!({})),
+    ]
+}
+
+fn games() -> Vec<(&'static str, Value)> {
+    let look =
+        json!({"name": "look", "parameters": {"type": "object", "properties": {"what": {"type": "string"}}}});
+    let reply = json!({"json": {"emotion": "happy", "line": "Gorm: Hm.", "player_options": ["Go on."],
+        "ends_conversation": false}});
+    let call = |name: &str, arguments: Value| json!({"toolCalls": [{"name": name, "arguments": arguments}]});
+    let model = |steps: &[Value]| json!({"type": "scripted", "steps": steps});
+    let choice = json!({"json": {"reasoning": "So.", "choice": "flee", "confidence": 60}});
+    let persona = json!({"name": "Gorm", "role": "the smith", "goals": ["Sell."], "secrets": ["Kind."],
+        "defaultEmotion": "proud", "maxSentences": 2});
+    let steps = [
+        call("look", json!({"what": "door"})),
+        call("update_world_state", json!({"path": "player.gold", "value": "45"})),
+        call("read_world_state", json!({"path": "player"})),
+        call("remember_fact", json!({"fact": "Aria is brave."})),
+        call("change_relationship", json!({"reason": "Kind.", "delta": 5})),
+        reply.clone(),
+        json!({"error": "guardrail_violation"}),
+        json!({"text": "[sad] Gorm: {toolOutput}", "chunks": 4}),
+        json!({"text": "They talked."}),
+        reply.clone(),
     ];
-    let mut messages: Vec<_> = requests
-        .into_iter()
-        .enumerate()
-        .map(|(id, (method, params))| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-        .collect();
-    messages.push(json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"session": "a"}}));
-    messages
-        .push(json!({"jsonrpc": "2.0", "id": "t-1", "result": {"output": {"seen": true}, "isError": false}}));
-    messages.push(json!({"jsonrpc": "2.0", "id": "t-1", "error": {"code": -32000, "message": "Jammed"}}));
-    messages
+    let state = json!({"version": 1, "persona": persona, "memory": {"facts": ["Old."], "relationship": 3},
+        "transcript": {"type": "FoundationModels.Transcript", "version": "1.1", "transcript": {"entries": [
+            {"id": "1", "role": "user", "contents": [{"id": "2", "type": "text", "text": "Player: Hi"}], "options": {}},
+            {"id": "3", "role": "response", "contents": [{"id": "4", "type": "structure",
+                "structure": {"source": "DialogueReply", "content": {"emotion": "sad", "line": "Hm."}}}]}]}},
+        "npc": "n", "options": {"replyFormat": "text", "memoryTools": ["rememberFact"]}, "tools": [look], "world": "w"});
+    let decision = json!({"situation": {"hp": 3}, "options": ["fight", {"id": "flee", "description": "Run"}],
+        "actor": "n", "context": {"gold": 1}, "tools": [look], "toolChoice": "auto", "fallbackOptionID": "flee"});
+    let mut one = decision.clone();
+    one["model"] = model(&[call("look", json!({})), choice.clone()]);
+    vec![
+        (
+            "world/create",
+            json!({"world": "w", "state": {"player": {"gold": 60}, "party": [{"name": "Brom"}]}}),
+        ),
+        ("world/subscribe", json!({"world": "w", "path": "player"})),
+        ("world/set", json!({"world": "w", "path": "party.1.name", "value": "Lysa"})),
+        (
+            "world/merge",
+            json!({"world": "w", "patch": {"player": {"gold": null, "title": "Knight"}}, "path": ""}),
+        ),
+        ("world/get", json!({"world": "w", "path": "party[0].name"})),
+        ("world/remove", json!({"world": "w", "path": "party.0"})),
+        (
+            "npc/create",
+            json!({"npc": "n", "persona": persona, "tools": [look], "world": "w",
+                "memory": {"facts": ["Old."], "relationship": 3, "summary": "They met."},
+                "options": {"worldWritable": ["player"], "worldContextPaths": ["player"], "memoryTools": "all",
+                    "maxToolRounds": 9, "compactAfterTurns": 2, "keepRecentTurns": 1}, "model": model(&steps)}),
+        ),
+        ("npc/talk", json!({"npc": "n", "line": "Hello", "context": {"rain": true}, "stream": true})),
+        ("npc/bark", json!({"npc": "n", "situation": "Rain."})),
+        ("npc/talk", json!({"npc": "n", "line": "", "toolChoice": {"tool": "look"}})),
+        (
+            "npc/update",
+            json!({"npc": "n", "persona": {"role": null}, "memory": {"relationship": 40},
+                "options": {"playerOptionCount": 0, "groundingTool": "look"}, "tools": [look]}),
+        ),
+        ("npc/state", json!({"npc": "n", "settle": true})),
+        ("npc/list", json!({})),
+        ("decision/decide", one),
+        (
+            "decision/decideMany",
+            json!({"requests": [decision, decision], "maxConcurrency": 2, "temperature": 0.5,
+                "model": model(&[choice.clone(), choice])}),
+        ),
+        (
+            "content/generate",
+            json!({"prompt": "A sword", "context": {"level": 3}, "tools": [look], "schema": {"type": "object",
+                "properties": {"name": {"type": "string"}, "damage": {"type": "integer", "minimum": 1}}},
+                "model": model(&[json!({"json": {"damage": 3, "name": "Fang"}})])}),
+        ),
+        ("npc/reset", json!({"npc": "n", "clearMemory": true})),
+        ("npc/delete", json!({"npc": "n"})),
+        ("npc/restore", json!({"state": state, "model": model(&[reply])})),
+        ("npc/talk", json!({"npc": "n", "line": "Still there?", "stream": true})),
+        ("world/list", json!({})),
+        ("world/snapshot", json!({"world": "w"})),
+        ("world/unsubscribe", json!({"subscription": "sub1"})),
+        ("world/delete", json!({"world": "w"})),
+    ]
 }
 
 /// One way to spoil a message.
@@ -100,7 +188,7 @@ fn odd_values() -> Vec<Value> {
     ]
 }
 
-const ODD_NAMES: [&str; 6] = ["", "session", "id", "method", "options", "$ref"];
+const ODD_NAMES: [&str; 9] = ["", "session", "id", "method", "options", "$ref", "npc", "persona", "path"];
 
 impl Mutation {
     fn spoil(&self, line: &mut Vec<u8>) {

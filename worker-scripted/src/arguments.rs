@@ -39,6 +39,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub(crate) piece_delay: Duration,
 
+    /// Say that the model has a context of so many tokens, and count them when asked to.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) context: Option<u32>,
+
+    /// Say that answers cannot be streamed.
+    #[arg(long)]
+    pub(crate) no_streaming: bool,
+
     /// Go wrong: KIND, or KIND:WHEN with conditions that must all hold, joined by "+". May be given again. The
     /// variable `OAM_WORKER_FAULTS` adds more, separated by commas.
     #[arg(long = "fault", value_name = "KIND[:WHEN]")]

@@ -50,6 +50,20 @@ pub(crate) enum FaultKind {
     FloodStderr,
     /// Write something like a protocol message to standard output
     PrintStdout,
+    /// Leave the process group, then say nothing more, cancelled or not
+    LeaveGroup,
+    /// Stream an answer without end, asked to stream or not
+    Runaway,
+    /// End the step with a round of tool calls that has no call
+    NoCalls,
+    /// Say `ready` again
+    ReadyAgain,
+    /// Die of SIGABRT when asked to count tokens
+    CrashCounting,
+    /// Leave a question for tokens unanswered
+    SkipCounting,
+    /// At the start: answer a ping that has not come, before `ready`
+    EarlyPong,
     /// At the start: say a protocol version that does not exist
     BadVersion,
     /// At the start: never say `ready`
@@ -66,7 +80,12 @@ impl FaultKind {
 
     /// It can only happen when a process starts.
     fn is_of_start(self) -> bool {
-        matches!(self, Self::BadVersion | Self::NoReady | Self::DieBeforeReady)
+        matches!(self, Self::EarlyPong | Self::BadVersion | Self::NoReady | Self::DieBeforeReady)
+    }
+
+    /// It happens when tokens are to be counted, and not in a step.
+    fn is_of_counting(self) -> bool {
+        matches!(self, Self::CrashCounting | Self::SkipCounting)
     }
 
     /// When in a step it happens, unless that is told.
@@ -215,9 +234,17 @@ impl Faults {
         specs.map(|spec| spec.kind).collect()
     }
 
+    /// Those that happen when the tokens of a request with this prompt are to be counted.
+    pub(crate) fn of_counting(&self, prompt: &str) -> Vec<FaultKind> {
+        let request = StepFacts { number: 0, prompt, is_streamed: false };
+        let specs = self.specs.iter().filter(|spec| spec.kind.is_of_counting() && spec.concerns(&request));
+        specs.filter(|spec| self.comes_true(spec)).map(|spec| spec.kind).collect()
+    }
+
     /// Those that happen in a step, in the order in which they do.
     pub(crate) fn of_step(&self, step: &StepFacts<'_>) -> Vec<(Moment, FaultKind)> {
-        let specs = self.specs.iter().filter(|spec| !spec.strikes_at_start() && spec.concerns(step));
+        let is_of_step = |spec: &&FaultSpec| !spec.strikes_at_start() && !spec.kind.is_of_counting();
+        let specs = self.specs.iter().filter(|spec| is_of_step(spec) && spec.concerns(step));
         let mut faults: Vec<_> = specs
             .filter(|spec| self.comes_true(spec))
             .map(|spec| (spec.moment.unwrap_or_else(|| spec.kind.usual_moment()), spec.kind))
@@ -284,6 +311,14 @@ mod tests {
             kinds.collect::<Vec<_>>(),
             [FaultKind::Leak, FaultKind::Spin, FaultKind::Hang, FaultKind::CrashStreaming, FaultKind::Exit0]
         );
+    }
+
+    #[test]
+    fn faults_of_counting_do_not_happen_in_steps() {
+        let faults = faults(&["crash-counting:word=boom", "skip-counting", "abort"]);
+        assert_eq!(faults.of_counting("boom"), [FaultKind::CrashCounting, FaultKind::SkipCounting]);
+        assert_eq!(faults.of_counting("calm"), [FaultKind::SkipCounting]);
+        assert_eq!(faults.of_step(&step(1, "boom", false)).len(), 1);
     }
 
     #[test]

@@ -8,15 +8,9 @@ use std::{
 };
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use oam_ipc::{FrameReader, FromWorker, LogLevel, ToWorker};
+use oam_ipc::{FrameReader, FromWorker, LogLevel, Ready, ToWorker};
 
-use crate::{
-    complain,
-    jobs::Jobs,
-    output::Pace,
-    request,
-    worker::{Shared, availability},
-};
+use crate::{complain, jobs::Jobs, output::Pace, request, strike::strike_counting, worker::Shared};
 
 const CHUNK: usize = 64 << 10;
 
@@ -57,10 +51,16 @@ fn obey(message: ToWorker, shared: &Shared, jobs: &Jobs) {
         ToWorker::Ping { .. } if shared.is_mute.load(Ordering::Relaxed) => return,
         ToWorker::Ping { n } => FromWorker::Pong { n },
         ToWorker::CountTokens(request) => {
+            for fault in shared.faults.of_counting(&request::last_prompt(&request)) {
+                if strike_counting(fault) {
+                    return;
+                }
+            }
             FromWorker::Tokens { id: request.id, count: request::tokens(&request) }
         }
         ToWorker::Availability { id } => {
-            FromWorker::Availability { id: Some(id), availability: availability() }
+            let FromWorker::Ready(Ready { availability, .. }) = &shared.ready else { return };
+            FromWorker::Availability { id: Some(id), availability: availability.clone() }
         }
         ToWorker::Prewarm { .. } => return,
         ToWorker::Unknown => FromWorker::Log {

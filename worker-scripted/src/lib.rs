@@ -53,7 +53,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let Err(reason) = worker::serve(arguments);
+    let Err(reason) = worker::serve(&arguments);
     complain(&reason);
     ExitCode::from(2)
 }

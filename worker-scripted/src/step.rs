@@ -126,6 +126,10 @@ impl Performance<'_> {
         self.come_to(Moment::START).await;
         pause(self.shared.step_delay).await;
         let Played { pieces, end } = self.model.play(request).await;
+        if pieces.is_empty() {
+            // It is about streamed answers, and this is none: a round of tool calls, say.
+            self.faults.retain(|(_, fault)| *fault != FaultKind::CrashStreaming);
+        }
         for (index, piece) in pieces.into_iter().enumerate() {
             pause(self.shared.piece_delay).await;
             self.say(&self.message(piece));

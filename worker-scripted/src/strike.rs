@@ -11,7 +11,7 @@ use std::{
 
 use nix::{
     sys::signal::{Signal, kill, raise},
-    unistd::Pid,
+    unistd::{Pid, getpgid, getppid, setpgid},
 };
 use oam_ipc::{FromWorker, MAX_FRAME_BYTES, Outcome, StepId, TokenUsage, encode};
 
@@ -30,9 +30,22 @@ pub(crate) fn strike_start(fault: FaultKind, shared: &Shared) {
             thread::park();
         },
         FaultKind::Mute => shared.is_mute.store(true, Ordering::Relaxed),
+        FaultKind::EarlyPong => {
+            // It is small.
+            let _ = shared.output.send(&FromWorker::Pong { n: 1 }, Pace::AtOnce);
+        }
         // What `ready` says is not said here.
         _ => {}
     }
+}
+
+/// Does what a fault does when tokens are to be counted. Returns whether the question stays unanswered.
+pub(crate) fn strike_counting(fault: FaultKind) -> bool {
+    name(fault);
+    if fault == FaultKind::CrashCounting {
+        process::abort();
+    }
+    true
 }
 
 /// Does to a step, or in it, what a fault does. Returns if the step goes on.
@@ -98,8 +111,32 @@ pub(crate) async fn strike(fault: FaultKind, step: &mut Performance<'_>) {
                 r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"not the protocol"}}}}"#
             );
         }
-        // Faults of the start: a step never draws them.
-        FaultKind::BadVersion | FaultKind::NoReady | FaultKind::DieBeforeReady => {}
+        FaultKind::LeaveGroup => {
+            // The group of the parent: a process of this session, so nothing comes of an error.
+            let _ = getpgid(Some(getppid())).and_then(|group| setpgid(Pid::from_raw(0), group));
+            loop {
+                thread::sleep(Duration::from_hours(1));
+            }
+        }
+        FaultKind::Runaway => {
+            while !step.cancel.is_cancelled() {
+                step.say(&FromWorker::Delta { id: step.id, text: "and so on ".repeat(200) });
+                thread::sleep(Duration::from_micros(500));
+            }
+        }
+        FaultKind::NoCalls => {
+            let outcome = Outcome::ToolCalls { calls: Vec::new() };
+            step.say(&FromWorker::Finished { id: step.id, outcome, usage: TokenUsage::default() });
+            future::pending::<()>().await;
+        }
+        FaultKind::ReadyAgain => step.say(&shared.ready),
+        // Faults of the start and of counting: a step never draws them.
+        FaultKind::EarlyPong
+        | FaultKind::BadVersion
+        | FaultKind::NoReady
+        | FaultKind::DieBeforeReady
+        | FaultKind::CrashCounting
+        | FaultKind::SkipCounting => {}
     }
 }
 

@@ -40,19 +40,22 @@ pub(crate) struct Shared {
     pub(crate) is_mute: AtomicBool,
     pub(crate) step_delay: Duration,
     pub(crate) piece_delay: Duration,
+    /// What it says of itself, for when it says so.
+    pub(crate) ready: FromWorker,
 }
 
 /// Works until the connection ends, which ends the process. Returns why it could not start.
-pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
+pub(crate) fn serve(arguments: &Arguments) -> Result<Infallible, String> {
     let stream = connection::open(arguments.connect.as_deref())?;
     let writer = stream.try_clone().map_err(|error| format!("cannot write to the connection: {error}"))?;
     let shared = Arc::new(Shared {
         output: Output::new(writer),
         steps: Steps::default(),
-        faults: faults(arguments.faults, arguments.seed)?,
+        faults: faults(arguments.faults.clone(), arguments.seed)?,
         is_mute: AtomicBool::new(false),
         step_delay: arguments.step_delay,
         piece_delay: arguments.piece_delay,
+        ready: ready(arguments),
     });
     let jobs = Arc::new(Jobs::default());
     let guard = start("guard", {
@@ -60,6 +63,7 @@ pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
         move || guard::watch(stream, &shared, &jobs)
     })?;
 
+    end_with_parent();
     // Its deaths are wanted; a memory image of each is not.
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     let at_start = shared.faults.of_start();
@@ -81,11 +85,23 @@ pub(crate) fn serve(arguments: Arguments) -> Result<Infallible, String> {
         })?;
     }
     thread::sleep(arguments.ready_delay);
-    let protocol = if at_start.contains(&FaultKind::BadVersion) { 99 } else { PROTOCOL_VERSION };
+    let mut ready = shared.ready.clone();
+    if let FromWorker::Ready(ready) = &mut ready
+        && at_start.contains(&FaultKind::BadVersion)
+    {
+        ready.protocol = 99;
+    }
     // It is small.
-    let _ = shared.output.send(&ready(protocol, arguments.parallel), Pace::AtOnce);
+    let _ = shared.output.send(&ready, Pace::AtOnce);
     let _ = guard.join();
     Err("the connection is not watched any more".to_owned())
+}
+
+/// Has the system kill this process when its parent ends, where it does that: the end of the connection is not noticed
+/// by a process that is stopped.
+fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
 }
 
 fn faults(mut specs: Vec<FaultSpec>, seed: Option<u64>) -> Result<Faults, String> {
@@ -113,32 +129,32 @@ fn start<T: Send + 'static>(
     thread.map_err(|error| format!("cannot start a thread: {error}"))
 }
 
-fn ready(protocol: u32, parallel_steps: u32) -> FromWorker {
+fn ready(arguments: &Arguments) -> FromWorker {
     FromWorker::Ready(Ready {
-        protocol,
+        protocol: PROTOCOL_VERSION,
         worker: WorkerInfo {
             name: env!("CARGO_PKG_NAME").into(),
             version: env!("CARGO_PKG_VERSION").into(),
             pid: process::id(),
         },
         capabilities: Capabilities {
-            streaming: true,
+            streaming: !arguments.no_streaming,
             native_tools: true,
             guided_generation: false,
-            token_count: false,
+            token_count: arguments.context.is_some(),
             prewarm: false,
-            parallel_steps,
+            parallel_steps: arguments.parallel,
         },
-        availability: availability(),
+        availability: availability(arguments.context),
     })
 }
 
-/// A script is always there, and has no context to fill.
-pub(crate) fn availability() -> Availability {
+/// A script is always there, and has no context to fill unless that is said.
+fn availability(context_size: Option<u32>) -> Availability {
     Availability {
         available: true,
         reason: None,
-        context_size: None,
+        context_size,
         variant: Some("scripted".into()),
         supported_languages: Vec::new(),
     }

@@ -172,12 +172,12 @@ impl Agent {
 
     /// Summarizes all but the most recent turns and drops them, with one model step; the summary becomes the context
     /// note or goes to the host. Returns the summary, or `None` when there was nothing to summarize. `commit` is
-    /// given the summary right before the conversation is changed and may still refuse (then the operation is
-    /// cancelled). Dropping the future changes nothing.
+    /// given the summary right before the conversation is changed and may still refuse: its error is returned. Dropping
+    /// the future changes nothing.
     pub async fn compact(
         &self,
         compaction: &Compaction,
-        commit: impl FnOnce(&str) -> bool + Send,
+        commit: impl FnOnce(&str) -> Result<(), AgentError> + Send,
     ) -> Result<Option<String>, AgentError> {
         let inner = &*self.inner;
         let _turn = inner.turn.lock().await;
@@ -186,9 +186,16 @@ impl Agent {
 
     /// Clears the conversation and the context note; instructions and tools stay.
     pub async fn reset(&self) {
+        self.reset_with_note(|| None).await;
+    }
+
+    /// Clears the conversation; the context note becomes what `note` returns, which is called right before. Dropping
+    /// the future changes nothing.
+    pub async fn reset_with_note(&self, note: impl FnOnce() -> Option<Arc<str>> + Send) {
         let _turn = self.inner.turn.lock().await;
+        let note = note();
         let mut conversation = self.inner.conversation.lock();
-        conversation.settings.context_note = None;
+        conversation.settings.context_note = note;
         conversation.transcript_mut().truncate(0);
         conversation.apply_settings();
     }

@@ -50,7 +50,8 @@ pub enum SummaryKeeper {
     /// The agent, as its context note.
     #[default]
     ContextNote,
-    /// The host, which gets the new summary and sets the context note itself.
+    /// The host, which gets the new summary and sets the context note itself. A note that is set while the host
+    /// commits the summary is in force at once.
     Host {
         /// The summary that the host has so far.
         so_far: Option<String>,
@@ -73,7 +74,7 @@ pub(crate) async fn run(
     cache_key: u64,
     shared: &SharedConversation,
     compaction: &Compaction,
-    commit: impl FnOnce(&str) -> bool,
+    commit: impl FnOnce(&str) -> Result<(), AgentError>,
 ) -> Result<Option<String>, AgentError> {
     let (transcript, note) = {
         let conversation = shared.lock();
@@ -106,9 +107,7 @@ pub(crate) async fn run(
             return Err(ModelError::new(ErrorCode::GenerationFailed, message).into());
         }
     };
-    if !commit(&summary) {
-        return Err(AgentError::Cancelled);
-    }
+    commit(&summary)?;
     let mut conversation = shared.lock();
     conversation.transcript_mut().drop_front(cut);
     if let SummaryKeeper::ContextNote = compaction.keeper {

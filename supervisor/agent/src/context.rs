@@ -39,11 +39,16 @@ pub(crate) async fn first_visible_entry(
         candidates.insert(0, Cut { entry: 0, tokens: window.tokens });
     }
     let Some(last) = candidates.last().map(|cut| cut.entry) else { return 0 };
-    // Counts fall from cut to cut, so the oldest cut that fits can be searched for by halves.
+    // Counts fall from cut to cut, so the oldest cut that fits can be searched for by halves. A model that has not
+    // counted once is not asked again: it may take long to say so.
+    let mut counts = true;
     let (mut low, mut high) = (0, candidates.len());
     while low < high {
         let middle = usize::midpoint(low, high);
-        if tokens_from(model, transcript, request, candidates[middle]).await <= budget {
+        let cut = candidates[middle];
+        let counted = if counts { count_from(model, transcript, request, cut).await } else { None };
+        counts &= counted.is_some();
+        if counted.unwrap_or(cut.tokens) <= budget {
             high = middle;
         } else {
             low = middle + 1;
@@ -89,9 +94,14 @@ impl Window {
     }
 }
 
-async fn tokens_from(model: &dyn Model, transcript: &Transcript, request: &StepRequest, cut: Cut) -> usize {
+async fn count_from(
+    model: &dyn Model,
+    transcript: &Transcript,
+    request: &StepRequest,
+    cut: Cut,
+) -> Option<usize> {
     let trimmed = StepRequest { transcript: transcript.view_from(cut.entry), ..request.clone() };
-    model.count_tokens(&trimmed).await.map_or(cut.tokens, |count| count as usize)
+    model.count_tokens(&trimmed).await.map(|count| count as usize)
 }
 
 /// The estimate for what every cut keeps: instructions, tools and schema.
@@ -138,6 +148,8 @@ fn text_len(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
     use crate::{
         error::ModelError,
@@ -148,6 +160,7 @@ mod tests {
     /// A model with a context of 1000 tokens that counts `per_entry` tokens an entry, or cannot count.
     struct Counting {
         per_entry: Option<u32>,
+        asked: AtomicU32,
     }
 
     impl Model for Counting {
@@ -165,6 +178,7 @@ mod tests {
             Some(1000)
         }
         fn count_tokens<'a>(&'a self, request: &'a StepRequest) -> BoxFuture<'a, Option<u32>> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
             let entries = u32::try_from(request.transcript.len()).unwrap();
             Box::pin(std::future::ready(self.per_entry.map(|per_entry| per_entry * entries)))
         }
@@ -182,6 +196,11 @@ mod tests {
     }
 
     async fn hidden(per_entry: Option<u32>, transcript: &Transcript) -> usize {
+        hidden_and_asked(per_entry, transcript).await.0
+    }
+
+    /// The first visible entry, and how often the model was asked to count.
+    async fn hidden_and_asked(per_entry: Option<u32>, transcript: &Transcript) -> (usize, u32) {
         let request = StepRequest {
             instructions: None,
             transcript: transcript.view_from(0),
@@ -192,7 +211,9 @@ mod tests {
             stream: false,
             cache_key: 0,
         };
-        first_visible_entry(&Counting { per_entry }, transcript, &request, 100).await
+        let model = Counting { per_entry, asked: AtomicU32::new(0) };
+        let first = first_visible_entry(&model, transcript, &request, 100).await;
+        (first, model.asked.into_inner())
     }
 
     #[tokio::test]
@@ -212,7 +233,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_count_the_estimate_decides() {
         // Each turn is 120 tokens: seven turns and the prompt in progress fit into 900.
-        assert_eq!(hidden(None, &conversation(10, 180)).await, 6);
+        assert_eq!(hidden_and_asked(None, &conversation(10, 180)).await, (6, 1), "it is asked once");
     }
 
     #[tokio::test]

@@ -138,4 +138,9 @@ impl AgentError {
             Self::UnknownToolChoice { .. } | Self::InvalidRequest(_) => ErrorCode::InvalidRequest,
         }
     }
+
+    /// Whether guardrails or the model itself refused.
+    pub fn is_blocked(&self) -> bool {
+        matches!(self.code(), ErrorCode::GuardrailViolation | ErrorCode::Refusal)
+    }
 }

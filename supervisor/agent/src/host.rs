@@ -9,12 +9,9 @@ use crate::{
     tool::{ToolCall, ToolOutput},
 };
 
-/// The other side of a running turn: hears its events, executes its client tools, and has the last word on
-/// whether its result counts. All methods return at once. A cancelled turn drops its host.
-pub trait TurnHost: Send {
-    /// Something happened. Called in order.
-    fn event(&mut self, event: TurnEvent);
-
+/// The client for which a turn runs: executes its client tools, and has the last word on whether its result counts.
+/// All methods return at once.
+pub trait TurnClient: Send {
     /// The client is to execute `call`. The answer is sent through the returned channel; dropping its other end
     /// counts as an error output.
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput>;
@@ -24,6 +21,11 @@ pub trait TurnHost: Send {
         let _ = (call, reason);
     }
 
+    /// A step was interrupted and played again, which changes nothing for the turn; `why` is for the log.
+    fn step_interrupted(&mut self, why: &str) {
+        let _ = why;
+    }
+
     /// The turn has its final answer and is about to be recorded. `false` means it has been cancelled; afterwards
     /// it can no longer be.
     fn commit(&mut self) -> bool {
@@ -31,16 +33,25 @@ pub trait TurnHost: Send {
     }
 }
 
+/// The other side of a running turn: its [client](TurnClient), which hears its events, too. A cancelled turn drops its
+/// host.
+pub trait TurnHost: TurnClient {
+    /// Something happened. Called in order; returns at once.
+    fn event(&mut self, event: TurnEvent);
+}
+
 /// A host for turns whose tools are all local and whose events nobody hears.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHost;
 
-impl TurnHost for NoHost {
-    fn event(&mut self, _: TurnEvent) {}
-
+impl TurnClient for NoHost {
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
         let (answer, receiver) = oneshot::channel();
         let _ = answer.send(ToolOutput::Error(format!("Nobody here executes tool '{}'.", call.name)));
         receiver
     }
+}
+
+impl TurnHost for NoHost {
+    fn event(&mut self, _: TurnEvent) {}
 }

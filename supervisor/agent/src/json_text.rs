@@ -7,11 +7,27 @@
 use std::io;
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::ser::{CompactFormatter, Formatter};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Numbers of at least this magnitude keep their exponent form; below it an `f64` converts to `i64` exactly.
 const PLAIN_DIGITS_BELOW: f64 = 9.2e18;
+
+/// How deep a value that a model made may nest. A transcript that holds it nests deeper, and must be readable by whoever
+/// reads no more than 100 levels.
+pub(crate) const MAX_VALUE_DEPTH: usize = 64;
+
+/// Whether arrays and objects nest deeper in a value than `limit`, 0 for none. Looks no deeper than that.
+pub(crate) fn nests_deeper(value: &Value, limit: usize) -> bool {
+    let (Value::Array(_) | Value::Object(_)) = value else { return false };
+    let Some(limit) = limit.checked_sub(1) else { return true };
+    match value {
+        Value::Array(items) => items.iter().any(|item| nests_deeper(item, limit)),
+        Value::Object(members) => members.values().any(|member| nests_deeper(member, limit)),
+        _ => false,
+    }
+}
 
 /// Writes JSON the way `oam` writes it, without white space.
 #[derive(Debug, Default, Clone, Copy)]
@@ -90,8 +106,15 @@ pub fn abridged<T: Serialize + ?Sized>(value: &T) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{abridged, compact};
-    use serde_json::json;
+    use super::{abridged, compact, nests_deeper};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn how_deep_a_value_nests_is_told() {
+        let deep = (0..4).fold(json!(1), |value, _| json!({"a": [value]}));
+        assert!(nests_deeper(&deep, 7) && !nests_deeper(&deep, 8));
+        assert!(!nests_deeper(&Value::Null, 0) && nests_deeper(&json!([]), 0));
+    }
 
     #[test]
     fn numbers_are_plain_digits_where_they_are_integral() {

@@ -39,7 +39,7 @@ pub use agent::{Agent, AgentOptions, AgentSetup, check_tool_names};
 pub use compaction::{Compaction, Speakers, SummaryKeeper};
 pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
-pub use host::{NoHost, TurnHost};
+pub use host::{NoHost, TurnClient, TurnHost};
 pub use model::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, GenerationOptions, Model, ModelToolCall,
     Sampling, StepContent, StepOutcome, StepRequest, StepSink, ToolMode, UnavailableReason, Usage,

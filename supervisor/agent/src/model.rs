@@ -49,6 +49,12 @@ pub trait Model: Send + Sync {
     }
 }
 
+impl std::fmt::Debug for dyn Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Model")
+    }
+}
+
 /// What a model can do beyond answering.
 #[expect(clippy::struct_excessive_bools, reason = "independent abilities, each named")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -188,6 +194,11 @@ pub trait StepSink: Send {
     fn reset(&mut self, text: &str);
     /// The structured answer so far, members in the order of generation.
     fn partial(&mut self, value: Value);
+    /// What worked on the step was lost, and the step played again elsewhere; `why` is for the log. May be told when
+    /// the step has ended.
+    fn interrupted(&mut self, why: &str) {
+        let _ = why;
+    }
 }
 
 /// How a step ended.

@@ -14,7 +14,7 @@ use crate::{
     agent::Agent,
     error::AgentError,
     event::{TurnEvent, TurnResponse},
-    host::TurnHost,
+    host::{TurnClient, TurnHost},
     model::BoxFuture,
     tool::{CallId, ToolCall, ToolOutput},
     turn::TurnOptions,
@@ -140,7 +140,9 @@ impl TurnHost for RunHost {
     fn event(&mut self, event: TurnEvent) {
         lock(&self.0).events.push_back(RunEvent::Turn(event));
     }
+}
 
+impl TurnClient for RunHost {
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
         let (answer, receiver) = oneshot::channel();
         let mut shared = lock(&self.0);

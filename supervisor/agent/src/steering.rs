@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::{
@@ -27,6 +28,20 @@ pub enum ToolChoice {
     Explicit,
     /// This tool.
     Tool(String),
+}
+
+/// As requests write it: `"auto"`, or `{"tool": "look"}`.
+impl Serialize for ToolChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Required => "required",
+            Self::Explicit => "explicit",
+            Self::Tool(tool) => return json!({"tool": tool}).serialize(serializer),
+        };
+        serializer.serialize_str(name)
+    }
 }
 
 /// How a turn may use tools.

@@ -14,7 +14,7 @@ use crate::{
     error::{AgentError, ErrorCode, ModelError},
     event::{StepInfo, TurnEvent, TurnResponse},
     host::TurnHost,
-    json_text,
+    json_text::{self, MAX_VALUE_DEPTH},
     model::{GenerationOptions, Model, Sampling, StepContent, StepOutcome, StepRequest, ToolMode, Usage},
     retry::{self, Attempts},
     schema::GenerationSchema,
@@ -175,6 +175,13 @@ impl Course<'_> {
                 StepContent::ToolCalls(calls) if !calls.is_empty() => calls,
                 content => return self.answer(content, usage),
             };
+            let nests_too_deep = |value: &Value| json_text::nests_deeper(value, MAX_VALUE_DEPTH - 1);
+            if calls.iter().any(|call| call.arguments.values().any(nests_too_deep)) {
+                let message = format!(
+                    "The model called a tool with arguments that nest deeper than {MAX_VALUE_DEPTH}."
+                );
+                return Err(ModelError::new(ErrorCode::GenerationFailed, message));
+            }
             let round = Round { policy: self.turn.policy, tools: &self.setup.tools, plan: &plan, progress };
             let result = round.play(calls, self.host, &mut self.records).await;
             self.called_tools |= result.progress.calls > progress.calls;
@@ -241,10 +248,14 @@ impl Course<'_> {
         let value = match content {
             StepContent::Structured(value) => value,
             StepContent::Text(text) => serde_json::from_str(text.trim()).map_err(|_| {
-                failed("The model answered in prose where the schema asks for JSON.".to_owned())
+                let said = json_text::abridged(text.trim());
+                failed(format!("The model answered in prose where the schema asks for JSON: {said}."))
             })?,
             StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
         };
+        if json_text::nests_deeper(&value, MAX_VALUE_DEPTH) {
+            return Err(failed(format!("The model's answer nests deeper than {MAX_VALUE_DEPTH}.")));
+        }
         if !self.turn.is_lenient {
             schema
                 .validate(&value)

@@ -91,4 +91,8 @@ impl StepSink for HostSink<'_> {
             self.host.event(TurnEvent::Partial { value });
         }
     }
+
+    fn interrupted(&mut self, why: &str) {
+        self.host.step_interrupted(why);
+    }
 }

@@ -424,6 +424,16 @@ async fn a_new_attempt_and_a_rewrite_start_the_text_over() {
 }
 
 #[tokio::test]
+async fn prose_where_json_is_due_is_shown_in_the_error() {
+    let agent = agent(scripted(&json!({"steps": [], "fallback": {"text": "Let me \"think\"."}})), vec![]);
+    let schema = GenerationSchema::from_json_schema(&json!({"type": "object", "properties": {}}), "Choice");
+    let options = TurnOptions { schema: Some(Arc::new(schema.unwrap().schema)), ..TurnOptions::default() };
+    let error = agent.respond("Choose.", &options).await.unwrap_err();
+    let message = r#"The model answered in prose where the schema asks for JSON: "Let me \"think\"."."#;
+    assert_eq!((error.code(), &*error.to_string()), (ErrorCode::GenerationFailed, message));
+}
+
+#[tokio::test]
 async fn settings_apply_from_the_next_turn() {
     let model = Watched::new(scripted(&json!([{"text": "a"}, {"text": "b"}, {"text": "c"}])));
     let agent = agent(model.clone(), vec![]);
@@ -446,15 +456,15 @@ async fn compaction_folds_the_note_and_the_older_turns_into_a_new_note() {
         agent.respond(prompt, &TurnOptions::default()).await.unwrap();
     }
     let compaction = Compaction { keep_recent_turns: 1, ..Compaction::default() };
-    let refused = agent.compact(&compaction, |_| false).await;
+    let refused = agent.compact(&compaction, |_| Err(AgentError::Cancelled)).await;
     assert!(matches!(refused, Err(AgentError::Cancelled)));
     assert_eq!((agent.entry_count(), agent.context_note()), (4, None), "a refused commit changes nothing");
 
-    let summary = agent.compact(&compaction, |_| true).await.unwrap();
+    let summary = agent.compact(&compaction, |_| Ok(())).await.unwrap();
     assert_eq!(summary.as_deref(), Some("(script exhausted)"));
     assert_eq!(agent.entry_count(), 2);
     assert_eq!(agent.context_note().as_deref(), Some("(script exhausted)"));
-    assert_eq!(agent.compact(&compaction, |_| true).await.unwrap(), None, "nothing is left to compact");
+    assert_eq!(agent.compact(&compaction, |_| Ok(())).await.unwrap(), None, "nothing is left to compact");
 }
 
 #[tokio::test]
@@ -472,5 +482,27 @@ fn an_agent_needs_distinct_unreserved_tool_names() {
         let result =
             Agent::new(scripted(&json!([])), AgentSetup { tools: tools.into(), ..AgentSetup::default() });
         assert!(matches!(result, Err(AgentError::InvalidRequest(_))));
+    }
+}
+
+#[tokio::test]
+async fn what_nests_too_deep_for_a_transcript_is_no_answer_and_no_call() {
+    let nested = |levels| (0..levels).fold(json!({}), |value, _| json!({"next": value}));
+    let schema = GenerationSchema::from_json_schema(
+        &json!({"title": "N", "type": "object", "properties": {"next": {"$ref": "#"}}}),
+        "N",
+    )
+    .unwrap();
+    let options = TurnOptions { schema: Some(Arc::new(schema.schema)), ..TurnOptions::default() };
+    for (levels, fits) in [(63, true), (64, false)] {
+        let model = scripted(&json!([{"json": nested(levels)}]));
+        let answer = agent(model, vec![]).respond("x", &options).await;
+        assert_eq!(answer.is_ok(), fits, "{levels}");
+
+        let arguments = json!({"gate": nested(levels - 1)});
+        let steps =
+            json!([{"toolCalls": [{"name": "open_gate", "arguments": arguments}]}, {"text": "Well."}]);
+        let turn = agent(scripted(&steps), vec![open_gate()]).respond("x", &TurnOptions::default()).await;
+        assert_eq!(turn.unwrap().tool_calls.len(), usize::from(fits), "{levels}: it is tried again");
     }
 }

@@ -15,11 +15,7 @@ use oam_agent::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{
-    bridge::Bridge,
-    message::BridgeError,
-    params::{Params, TimeLimit},
-};
+use crate::{bridge::Bridge, message::BridgeError, params::Params};
 
 pub(crate) use npc::{memory, npc_options};
 pub(crate) use persona::persona;
@@ -64,8 +60,7 @@ impl SessionOptions {
             max_response_tokens: optional_count(&options, "maxResponseTokens", 1)?,
             sampling: sampling(&options, "sampling")?,
         };
-        let tool_timeout =
-            options.optional_seconds("toolTimeoutSeconds")?.map_or(tool_timeout, TimeLimit::duration);
+        let tool_timeout = options.time_limit("toolTimeoutSeconds", tool_timeout)?;
         let agent = AgentOptions {
             policy: policy.unwrap_or(defaults.policy),
             generation,
@@ -83,8 +78,7 @@ pub(crate) fn policy(params: &Params<'_>, base: &ToolPolicy) -> Result<Option<To
     let choice = tool_choice(params, "toolChoice")?;
     let max_tool_rounds = optional_count(params, "maxToolRounds", 0)?;
     let max_tool_calls = optional_count(params, "maxToolCalls", 0)?;
-    let enabled_tools = params.optional_strings("enabledTools")?;
-    let enabled_tools = enabled_tools.map(|names| names.into_iter().map(str::to_owned).collect());
+    let enabled_tools = params.optional_texts("enabledTools")?;
     if choice.is_none() && max_tool_rounds.is_none() && max_tool_calls.is_none() && enabled_tools.is_none() {
         return Ok(None);
     }
@@ -207,11 +201,19 @@ pub(crate) fn optional_tools(
     key: &str,
     timeout: Option<Duration>,
 ) -> Result<ToolSet, BridgeError> {
+    tools(&params.path(key), params.optional_array(key)?.unwrap_or_default(), timeout)
+}
+
+/// The tools that are defined at `path`.
+pub(crate) fn tools(
+    path: &str,
+    definitions: &[Value],
+    timeout: Option<Duration>,
+) -> Result<ToolSet, BridgeError> {
     let mut set = ToolSet::default();
     let mut names = HashSet::new();
-    for (index, element) in params.optional_array(key)?.unwrap_or_default().iter().enumerate() {
-        let path = params.path(&format!("{key}[{index}]"));
-        let (tool, schema_warnings) = tool(&path, element, timeout, &mut names)?;
+    for (index, definition) in definitions.iter().enumerate() {
+        let (tool, schema_warnings) = tool(&format!("{path}[{index}]"), definition, timeout, &mut names)?;
         let name = tool.name();
         if tool.definition.description.is_empty() {
             set.warnings.push(format!("{name}: no description; the model may not know when to call it."));
@@ -258,7 +260,7 @@ fn tool(
         return Err(members.mistyped("execution", "\"client\""));
     }
     let parameters = json_schema(&members, "parameters")?;
-    let timeout = members.optional_seconds("timeoutSeconds")?.map_or(timeout, TimeLimit::duration);
+    let timeout = members.time_limit("timeoutSeconds", timeout)?;
     let no_parameters = json!({"type": "object", "properties": {}});
     let schema = parameters.as_deref().unwrap_or(&no_parameters);
     let (definition, warnings) = ToolDefinition::from_json_schema(name, description, schema)
@@ -267,13 +269,23 @@ fn tool(
     Ok((tool, warnings.iter().map(ToString::to_string).collect()))
 }
 
+/// What a client can do about too many tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolAdvice {
+    /// Show a turn fewer of them.
+    Narrow,
+    /// Give an NPC or a decision fewer.
+    GiveFewer,
+}
+
 /// The warning for more tools than the on-device model copes with.
-pub(crate) fn tool_count_warning(count: usize) -> Option<String> {
+pub(crate) fn tool_count_warning(count: usize, advice: ToolAdvice) -> Option<String> {
+    let advice = match advice {
+        ToolAdvice::Narrow => "narrow them per turn with 'enabledTools'",
+        ToolAdvice::GiveFewer => "give only those that are needed here",
+    };
     (count > RECOMMENDED_TOOLS).then(|| {
-        format!(
-            "{count} tools: Apple recommends at most 3-5 tools per request on-device; narrow them per turn with \
-             'enabledTools'."
-        )
+        format!("{count} tools: Apple recommends at most 3-5 tools per request on-device; {advice}.")
     })
 }
 

@@ -1,7 +1,7 @@
 //! The bridge protocol: JSON-RPC 2.0, one message a line, between a game engine and its agents (docs/PROTOCOL.md).
 //!
 //! [`Bridge`] is the engine: messages go in through [`Bridge::receive`] and come out through a callback or a
-//! transport. The built-in methods serve agent sessions and worlds; a [`MethodSet`] adds more. Models come from the
+//! transport. The built-in methods serve agent sessions and games; a [`MethodSet`] adds more. Models come from the
 //! [`ModelFactory`] in the [`BridgeConfig`].
 //!
 //! A host that wants lines makes a bridge with [`Bridge::new`]; one that serves streams uses [`Bridge::connect`] and
@@ -38,6 +38,7 @@ mod bridge;
 mod client_calls;
 mod coding;
 mod config;
+mod merge_patch;
 pub mod message;
 mod methods;
 mod npc;

@@ -5,14 +5,15 @@ use std::{
     time::SystemTime,
 };
 
-use oam_game::Npc;
+use oam_game::{Npc, NpcDraft, NpcState};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     message::BridgeError,
     objects::{Id, Object, Objects},
     queue::OperationQueue,
-    worlds::{Inhabitant, WorldId},
+    worlds::WorldId,
 };
 
 pub(crate) type NpcId = Id<ClientNpc>;
@@ -24,10 +25,14 @@ pub(crate) struct ClientNpc {
     pub(crate) id: NpcId,
     pub(crate) npc: Npc,
     pub(crate) queue: Arc<OperationQueue>,
-    world: Option<Inhabitant>,
+    /// The id under which its world was known when the NPC was created.
+    pub(crate) world: Option<WorldId>,
     /// `system`, `scripted` or a custom type.
     pub(crate) model: String,
     pub(crate) created_at: SystemTime,
+    /// Cancelled when it is deleted: the end of what runs beside its queue.
+    pub(crate) deleted: CancellationToken,
+    /// Locked before the NPC is, so that the two agree.
     tool_definitions: Mutex<ToolDefinitions>,
 }
 
@@ -38,35 +43,48 @@ impl ClientNpc {
     pub(crate) fn new(
         id: NpcId,
         npc: Npc,
-        world: Option<Inhabitant>,
+        world: Option<WorldId>,
         model: String,
         tool_definitions: ToolDefinitions,
     ) -> Self {
-        let queue = OperationQueue::new(format!("NPC '{id}'"));
-        let tool_definitions = Mutex::new(tool_definitions);
-        Self { id, npc, queue, world, model, created_at: SystemTime::now(), tool_definitions }
+        Self {
+            queue: OperationQueue::new(format!("NPC '{id}'")),
+            id,
+            npc,
+            world,
+            model,
+            created_at: SystemTime::now(),
+            deleted: CancellationToken::new(),
+            tool_definitions: Mutex::new(tool_definitions),
+        }
     }
 
-    /// The id under which its world was known when the NPC was created.
-    pub(crate) fn world_id(&self) -> Option<&WorldId> {
-        self.world.as_ref().map(|world| &world.id)
+    /// What it is and how its client tools were defined, at one moment.
+    pub(crate) fn save(&self) -> (NpcState, ToolDefinitions) {
+        let definitions = self.tool_definitions();
+        (self.npc.save(), Arc::clone(&definitions))
     }
 
-    pub(crate) fn tool_definitions(&self) -> ToolDefinitions {
-        Arc::clone(&self.lock_tool_definitions())
+    /// [Revises](Npc::revise) the NPC, together with the definitions of its client tools.
+    pub(crate) fn revise(
+        &self,
+        revise: impl FnOnce(&mut NpcDraft, &mut ToolDefinitions) -> Result<(), BridgeError>,
+    ) -> Result<(), BridgeError> {
+        let mut definitions = self.tool_definitions();
+        let mut revised = Arc::clone(&definitions);
+        self.npc.revise(|draft| revise(draft, &mut revised))?;
+        *definitions = revised;
+        Ok(())
     }
 
-    pub(crate) fn set_tool_definitions(&self, definitions: ToolDefinitions) {
-        *self.lock_tool_definitions() = definitions;
-    }
-
-    fn lock_tool_definitions(&self) -> MutexGuard<'_, ToolDefinitions> {
+    fn tool_definitions(&self) -> MutexGuard<'_, ToolDefinitions> {
         self.tool_definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Cancels all its work. For an NPC that is deleted.
     pub(crate) fn stop(&self) {
         self.queue.cancel_all();
+        self.deleted.cancel();
         self.npc.stop_compaction();
     }
 }

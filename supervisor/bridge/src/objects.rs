@@ -138,9 +138,12 @@ impl<T: Object> Objects<T> {
         }
     }
 
-    /// Adds an object, unless there are `limit` already.
+    /// Adds an object, unless its id is in use or there are `limit` already.
     pub(crate) fn insert(&self, object: T, limit: usize) -> Result<(), BridgeError> {
         let mut state = self.lock();
+        if state.by_id.contains_key(object.id()) {
+            return Err(T::exists(&object.id().text));
+        }
         if state.by_id.len() >= limit {
             return Err(T::limit_reached(limit));
         }
@@ -160,5 +163,47 @@ impl<T: Object> Objects<T> {
 
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.lock().by_id.values().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Thing(Id<Thing>);
+
+    impl Object for Thing {
+        const PARAMETER: &'static str = "thing";
+        const ID_PREFIX: &'static str = "t";
+
+        fn id(&self) -> &Id<Self> {
+            &self.0
+        }
+
+        fn not_found(id: &str) -> BridgeError {
+            BridgeError::npc_not_found(id)
+        }
+
+        fn exists(id: &str) -> BridgeError {
+            BridgeError::npc_exists(id)
+        }
+
+        fn limit_reached(limit: usize) -> BridgeError {
+            BridgeError::limit_reached(limit, "things")
+        }
+    }
+
+    #[test]
+    fn an_id_names_one_object() {
+        let things = Objects::default();
+        let id = things.new_id(Some("one")).unwrap();
+        things.insert(Thing(id.clone()), 2).unwrap();
+        assert_eq!(things.new_id(Some("one")).unwrap_err().name, "npc_exists");
+        // Both were given the id before either was added.
+        assert_eq!(things.insert(Thing(id), 2).unwrap_err().name, "npc_exists");
+        things.insert(Thing(things.new_id(None).unwrap()), 2).unwrap();
+        assert_eq!(things.insert(Thing(Id::new("three")), 2).unwrap_err().name, "limit_reached");
+        assert_eq!(things.all().len(), 2);
     }
 }

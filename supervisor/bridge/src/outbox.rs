@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::message::{EventContext, Outgoing};
@@ -34,26 +34,26 @@ pub use growth::Growth;
 /// How much may wait to be written, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboxLimits {
-    /// From here on text events are merged.
-    pub merge_text_above: usize,
-    /// A client that leaves more than this unread for [`OVERFLOW_GRACE`] is given up. A single message may be larger
-    /// while nothing else waits.
+    /// From here on events in which an answer grows are merged.
+    pub merge_growth_above: usize,
+    /// A client that takes nothing for [`OVERFLOW_GRACE`] while more than this is unread is given up. A single message
+    /// may be larger while nothing else waits.
     pub overflow_above: usize,
 }
 
 /// With more than this unwritten, in bytes, [`Outbox::is_heavy`].
 const HEAVY_ABOVE: usize = 16 << 20;
 
-/// How long more than the limit may be unwritten. What one request or turn produces at once is not held against a
-/// client that is reading.
-const OVERFLOW_GRACE: Duration = Duration::from_secs(2);
+/// How long a client may take nothing while more than the limit is unwritten. What one request or turn produces at
+/// once is not held against a client that is reading, however long it takes to produce.
+pub const OVERFLOW_GRACE: Duration = Duration::from_secs(2);
 
 /// Beyond this many times the limit there is no grace.
 const HOPELESS_FACTOR: usize = 8;
 
 impl Default for OutboxLimits {
     fn default() -> Self {
-        Self { merge_text_above: 256 << 10, overflow_above: 64 << 20 }
+        Self { merge_growth_above: 256 << 10, overflow_above: 64 << 20 }
     }
 }
 
@@ -102,8 +102,6 @@ struct State {
     merged_bytes: usize,
     /// The size of the batch that the consumer is writing.
     taken: usize,
-    /// Since when more than the limit has been unwritten.
-    over_since: Option<Instant>,
     is_closed: bool,
     /// Somebody waits until nothing is unwritten.
     is_awaited: bool,
@@ -113,6 +111,18 @@ struct State {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the client up.
+    fn overflow(&self, state: &mut State) {
+        tracing::error!(
+            unwritten = state.unwritten(),
+            limit = self.limits.overflow_above,
+            "the client does not read its messages; the connection ends"
+        );
+        state.end();
+        self.overflowed.cancel();
+        self.emptied.notify_waiters();
     }
 }
 
@@ -130,7 +140,7 @@ impl Outbox {
     /// be merged.
     pub fn push_growth(&self, context: &Arc<EventContext>, growth: Growth<'_>) {
         self.append(|state, limits| {
-            if state.unwritten() < limits.merge_text_above {
+            if state.unwritten() < limits.merge_growth_above {
                 state.write_merged();
                 growth.write(&mut state.pending, context);
             } else {
@@ -188,15 +198,8 @@ impl Outbox {
         if after > HEAVY_ABOVE {
             self.shared.heavy.store(true, Ordering::Relaxed);
         }
-        if before > 0 && state.is_hopeless(after, limits.overflow_above) {
-            state.end();
-            self.shared.overflowed.cancel();
-            self.shared.emptied.notify_waiters();
-            tracing::error!(
-                unwritten = after,
-                limit = limits.overflow_above,
-                "the client does not read its messages; the connection ends"
-            );
+        if before > 0 && after > limits.overflow_above.saturating_mul(HOPELESS_FACTOR) {
+            self.shared.overflow(&mut state);
         }
         let consumer = state.consumer.take();
         drop(state);
@@ -231,6 +234,16 @@ impl OutboxConsumer {
     /// Resolves when too much was pushed that nobody took.
     pub fn overflowed(&self) -> impl Future<Output = ()> + Send + 'static {
         self.shared.overflowed.clone().cancelled_owned()
+    }
+
+    /// The client has taken nothing for [`OVERFLOW_GRACE`]: gives it up if more than the limit is unwritten, and tells
+    /// whether it is.
+    pub fn note_stuck(&mut self) -> bool {
+        let mut state = self.shared.state();
+        if state.unwritten() > self.shared.limits.overflow_above {
+            self.shared.overflow(&mut state);
+        }
+        state.is_closed && self.is_overflowed()
     }
 
     /// Another handle to push with.
@@ -277,17 +290,6 @@ impl Drop for OutboxConsumer {
 impl State {
     fn unwritten(&self) -> usize {
         self.taken + self.pending.len() + self.merged_bytes
-    }
-
-    /// Whether so much has been unwritten for so long that the client is given up.
-    fn is_hopeless(&mut self, unwritten: usize, limit: usize) -> bool {
-        if unwritten <= limit {
-            self.over_since = None;
-            return false;
-        }
-        let now = Instant::now();
-        let since = *self.over_since.get_or_insert(now);
-        now - since > OVERFLOW_GRACE || unwritten > limit.saturating_mul(HOPELESS_FACTOR)
     }
 
     fn merge(&mut self, context: &Arc<EventContext>, growth: Growth<'_>) {

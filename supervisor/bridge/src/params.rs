@@ -174,6 +174,12 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// How long something may take: a time limit in seconds as [above](Self::optional_seconds), or else `default`.
+    /// `None` is without end.
+    pub fn time_limit(&self, name: &str, default: Option<Duration>) -> Result<Option<Duration>, BridgeError> {
+        Ok(self.optional_seconds(name)?.map_or(default, TimeLimit::duration))
+    }
+
     /// An array.
     pub fn array(&self, name: &str) -> Result<&[Value], BridgeError> {
         self.required(name, self.optional_array(name)?)
@@ -196,6 +202,12 @@ impl<'a> Params<'a> {
             })
             .collect::<Result<_, _>>()
             .map(Some)
+    }
+
+    /// The same, to keep.
+    pub fn optional_texts(&self, name: &str) -> Result<Option<Vec<String>>, BridgeError> {
+        let texts = self.optional_strings(name)?;
+        Ok(texts.map(|texts| texts.into_iter().map(str::to_owned).collect()))
     }
 
     /// An object.

@@ -3,7 +3,8 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use oam_agent::{
-    Agent, AgentError, CallId, ToolCall, ToolOutput, TurnEvent, TurnHost, TurnOptions, TurnResponse,
+    Agent, AgentError, CallId, ToolCall, ToolOutput, TurnClient, TurnEvent, TurnHost, TurnOptions,
+    TurnResponse,
 };
 use oam_game::{DialogueEvent, DialogueHost, DialogueTurn, Npc, PlayerLine};
 use tokio::sync::oneshot;
@@ -38,66 +39,98 @@ impl ClientTurn<'_> {
         prompt: &str,
         options: &TurnOptions,
     ) -> Result<TurnResponse, AgentError> {
-        let mut host = ClientHost { turn: self, is_heard: options.stream, calls: BTreeMap::new() };
-        agent.respond_with(prompt, options, &mut host).await
+        let mut host = self.host(options.stream);
+        let end = agent.respond_with(prompt, options, &mut host).await;
+        host.warn_of_lost_workers(&end);
+        end
     }
 
     /// Has `npc` answer `player`; a streamed line's events go to the client. Dropping the future cancels the turn:
     /// open client calls get `tool/cancel`.
     pub async fn talk(self, npc: &Npc, player: &PlayerLine) -> Result<DialogueTurn, AgentError> {
-        let mut host = ClientHost { turn: self, is_heard: player.stream, calls: BTreeMap::new() };
-        npc.talk(player, &mut host).await
+        let mut host = self.host(player.stream);
+        let end = npc.talk(player, &mut host).await;
+        host.warn_of_lost_workers(&end);
+        end
+    }
+}
+
+impl<'a> ClientTurn<'a> {
+    fn host(self, is_heard: bool) -> ClientHost<'a> {
+        let Self { bridge, context, operation } = self;
+        let members = context.members().clone();
+        let events = is_heard.then_some(context);
+        ClientHost { bridge, members, events, operation, calls: BTreeMap::new() }
     }
 }
 
 /// The host of a turn outside of any queue whose events nobody hears: only its client calls go out, with `members`.
 pub(crate) fn calls_only(bridge: &Bridge, members: Members) -> impl TurnHost {
-    let context = Arc::new(EventContext::new("", members));
-    let turn = ClientTurn { bridge, context, operation: None };
-    ClientHost { turn, is_heard: false, calls: BTreeMap::new() }
+    ClientHost { bridge, members, events: None, operation: None, calls: BTreeMap::new() }
 }
 
 struct ClientHost<'a> {
-    turn: ClientTurn<'a>,
-    /// Whether the client hears the turn's events.
-    is_heard: bool,
+    bridge: &'a Bridge,
+    /// What client calls carry.
+    members: Members,
+    /// What events carry; `None` when the client does not hear them.
+    events: Option<Arc<EventContext>>,
+    operation: Option<Operation>,
     /// The turn's client calls, answered ones included, in the order their cancellations are sent.
     calls: BTreeMap<CallId, ClientCallId>,
 }
 
 impl ClientHost<'_> {
+    /// Here it is known whose request it was.
+    fn warn_of_lost_workers<T>(&self, end: &Result<T, AgentError>) {
+        if let Err(AgentError::Model(error)) = end
+            && error.data.contains_key("workerCrashes")
+        {
+            tracing::warn!("{}: {error}", self.members.for_log());
+        }
+    }
+
     fn withdraw(&self, id: ClientCallId, call_id: &CallId, reason: &str) {
-        if self.turn.bridge.client_calls().close(id) {
-            let params = self.turn.context.members().clone().with("id", &id).with("callId", call_id);
+        if self.bridge.client_calls().close(id) {
+            let params = self.members.clone().with("id", &id).with("callId", call_id);
             let params = params.payload_with("reason", reason);
-            self.turn.bridge.outbox().push(Outgoing::Notification { method: "tool/cancel", params: &params });
+            self.bridge.outbox().push(Outgoing::Notification { method: "tool/cancel", params: &params });
         }
     }
 }
 
 impl TurnHost for ClientHost<'_> {
     fn event(&mut self, event: TurnEvent) {
-        if !self.is_heard {
-            return;
-        }
-        let outbox = self.turn.bridge.outbox();
+        let Some(context) = &self.events else { return };
+        let outbox = self.bridge.outbox();
         match &event {
-            TurnEvent::Text(text) => {
-                outbox.push_growth(&self.turn.context, Growth::Text(Cow::Borrowed(text)));
-            }
-            event => {
-                let event = Payload::of(event);
-                outbox.push(Outgoing::Event { context: &self.turn.context, event: &event });
-            }
+            TurnEvent::Text(text) => outbox.push_growth(context, Growth::Text(Cow::Borrowed(text))),
+            event => outbox.push(Outgoing::Event { context, event: &Payload::of(event) }),
         }
     }
+}
 
+impl DialogueHost for ClientHost<'_> {
+    fn event(&mut self, event: DialogueEvent) {
+        let Some(context) = &self.events else { return };
+        let outbox = self.bridge.outbox();
+        match event {
+            DialogueEvent::LineDelta { delta } => {
+                outbox.push_growth(context, Growth::LineDelta(delta.into()));
+            }
+            DialogueEvent::LineReset { line } => outbox.push_growth(context, Growth::LineReset(line.into())),
+            event => outbox.push(Outgoing::Event { context, event: &Payload::of(&event) }),
+        }
+    }
+}
+
+impl TurnClient for ClientHost<'_> {
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
-        let (id, answer) = self.turn.bridge.client_calls().open();
+        let (id, answer) = self.bridge.client_calls().open();
         self.calls.insert(call.id.clone(), id);
-        let params = self.turn.context.members().payload_with("call", &**call);
+        let params = self.members.payload_with("call", &**call);
         let request = Outgoing::Request { id: &id.to_string(), method: "tool/call", params: &params };
-        self.turn.bridge.outbox().push(request);
+        self.bridge.outbox().push(request);
         answer
     }
 
@@ -107,36 +140,13 @@ impl TurnHost for ClientHost<'_> {
         }
     }
 
-    fn commit(&mut self) -> bool {
-        self.turn.operation.as_ref().is_none_or(|operation| operation.commit().is_ok())
-    }
-}
-
-impl DialogueHost for ClientHost<'_> {
-    fn event(&mut self, event: DialogueEvent) {
-        if !self.is_heard {
-            return;
-        }
-        let (outbox, context) = (self.turn.bridge.outbox(), &self.turn.context);
-        match event {
-            DialogueEvent::LineDelta { delta } => {
-                outbox.push_growth(context, Growth::LineDelta(delta.into()))
-            }
-            DialogueEvent::LineReset { line } => outbox.push_growth(context, Growth::LineReset(line.into())),
-            event => outbox.push(Outgoing::Event { context, event: &Payload::of(&event) }),
-        }
-    }
-
-    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
-        TurnHost::call_client(self, call)
-    }
-
-    fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
-        TurnHost::abandon_client_call(self, call, reason);
+    fn step_interrupted(&mut self, why: &str) {
+        let turn = self.members.for_log();
+        tracing::warn!("{turn}: a step was played again, because {why}");
     }
 
     fn commit(&mut self) -> bool {
-        TurnHost::commit(self)
+        self.operation.as_ref().is_none_or(|operation| operation.commit().is_ok())
     }
 }
 

@@ -1,12 +1,8 @@
-//! The worlds of a bridge, who lives in them, and the client's subscriptions to them.
+//! The worlds of a bridge, and the client's subscriptions to them.
 
 use std::{
     collections::HashMap,
-    ops::Deref,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
 
@@ -16,6 +12,7 @@ use oam_game::world::{Observation, World};
 use crate::{
     message::BridgeError,
     objects::{Id, Object, Objects},
+    params::Params,
 };
 
 pub(crate) type WorldId = Id<GameWorld>;
@@ -29,23 +26,11 @@ pub(crate) struct GameWorld {
     pub(crate) id: WorldId,
     pub(crate) world: World,
     pub(crate) created_at: SystemTime,
-    inhabitants: AtomicUsize,
 }
 
 impl GameWorld {
     pub(crate) fn new(id: WorldId, world: World) -> Self {
-        Self { id, world, created_at: SystemTime::now(), inhabitants: AtomicUsize::new(0) }
-    }
-
-    /// How many NPCs live in this world.
-    pub(crate) fn npcs(&self) -> usize {
-        self.inhabitants.load(Ordering::Relaxed)
-    }
-
-    /// Has one more NPC live in this world, until what is returned is dropped.
-    pub(crate) fn settle(self: &Arc<Self>) -> Inhabitant {
-        self.inhabitants.fetch_add(1, Ordering::Relaxed);
-        Inhabitant(Arc::clone(self))
+        Self { id, world, created_at: SystemTime::now() }
     }
 }
 
@@ -70,28 +55,10 @@ impl Object for GameWorld {
     }
 }
 
-/// An NPC's place in its world.
-#[derive(Debug)]
-pub(crate) struct Inhabitant(Arc<GameWorld>);
-
-impl Deref for Inhabitant {
-    type Target = GameWorld;
-
-    fn deref(&self) -> &GameWorld {
-        &self.0
-    }
-}
-
-impl Drop for Inhabitant {
-    fn drop(&mut self) {
-        self.0.inhabitants.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// A client's wish to hear of changes. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Subscription {
-    pub(crate) world: Arc<GameWorld>,
+    pub(crate) world: WorldId,
     /// As the client gave it.
     pub(crate) path: String,
     pub(crate) _observation: Observation,
@@ -100,7 +67,7 @@ pub(crate) struct Subscription {
 /// A subscription's id, and its path as the client gave it.
 pub(crate) type Subscribed = (SubscriptionId, String);
 
-/// All worlds and subscriptions.
+/// All worlds and subscriptions. A subscription ends with its world.
 #[derive(Debug, Default)]
 pub(crate) struct Worlds {
     by_id: Objects<GameWorld>,
@@ -114,25 +81,38 @@ struct Subscriptions {
     last: u64,
 }
 
-impl Deref for Worlds {
-    type Target = Objects<GameWorld>;
-
-    fn deref(&self) -> &Objects<GameWorld> {
-        &self.by_id
-    }
-}
-
 impl Worlds {
     fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends all subscriptions to a world that was removed; returns how many there were.
-    pub(crate) fn end_subscriptions(&self, world: &Arc<GameWorld>) -> usize {
+    /// The world with this id.
+    pub(crate) fn get(&self, id: &str) -> Result<Arc<GameWorld>, BridgeError> {
+        self.by_id.get(id)
+    }
+
+    /// The world that a request names.
+    pub(crate) fn named(&self, params: &Params<'_>) -> Result<Arc<GameWorld>, BridgeError> {
+        self.by_id.named(params)
+    }
+
+    /// The id for a new world, as [`Objects::new_id`] gives it.
+    pub(crate) fn new_id(&self, chosen: Option<&str>) -> Result<WorldId, BridgeError> {
+        self.by_id.new_id(chosen)
+    }
+
+    /// Adds a world. There may be `limit` at once.
+    pub(crate) fn insert(&self, world: GameWorld, limit: usize) -> Result<(), BridgeError> {
+        self.by_id.insert(world, limit)
+    }
+
+    /// Frees the id and ends all subscriptions to the world; returns it and how many there were.
+    pub(crate) fn delete(&self, id: &str) -> Result<(Arc<GameWorld>, usize), BridgeError> {
+        let world = self.by_id.remove(id)?;
         let subscriptions = &mut self.subscriptions().by_id;
         let before = subscriptions.len();
-        subscriptions.retain(|_, subscription| !Arc::ptr_eq(&subscription.world, world));
-        before - subscriptions.len()
+        subscriptions.retain(|_, subscription| subscription.world != world.id);
+        Ok((world, before - subscriptions.len()))
     }
 
     /// The id for a new subscription. There may be `limit` at once.
@@ -159,14 +139,17 @@ impl Worlds {
     /// All worlds, each with the subscriptions to it and their paths.
     pub(crate) fn all_with_subscriptions(&self) -> Vec<(Arc<GameWorld>, Vec<Subscribed>)> {
         let subscriptions = self.subscriptions();
-        let mut paths: HashMap<*const GameWorld, Vec<_>> = HashMap::new();
+        let mut paths: HashMap<&WorldId, Vec<_>> = HashMap::new();
         for (id, subscription) in &subscriptions.by_id {
             let path = (Arc::clone(id), subscription.path.clone());
-            paths.entry(Arc::as_ptr(&subscription.world)).or_default().push(path);
+            paths.entry(&subscription.world).or_default().push(path);
         }
         let worlds = self.by_id.all().into_iter();
         worlds
-            .map(|world| (Arc::clone(&world), paths.remove(&Arc::as_ptr(&world)).unwrap_or_default()))
+            .map(|world| {
+                let paths = paths.remove(&world.id).unwrap_or_default();
+                (world, paths)
+            })
             .collect()
     }
 
@@ -174,30 +157,5 @@ impl Worlds {
     pub(crate) fn clear(&self) {
         self.by_id.remove_all();
         self.subscriptions().by_id.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_npc_counts_where_it_lives_even_after_the_id_was_given_to_another_world() {
-        let worlds = Worlds::default();
-        let create = || {
-            let id = worlds.new_id(Some("village")).unwrap();
-            worlds.insert(GameWorld::new(id, World::default()), 64).unwrap();
-            worlds.get("village").unwrap()
-        };
-        let old = create();
-        let (gorm, mira) = (old.settle(), old.settle());
-        assert_eq!(old.npcs(), 2);
-        drop(mira);
-        worlds.remove("village").unwrap();
-        let new = create();
-        assert_eq!((old.npcs(), new.npcs()), (1, 0));
-        assert_eq!(gorm.id.to_string(), "village");
-        drop(gorm);
-        assert_eq!(old.npcs(), 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// A character's emotion (docs/PROTOCOL.md, NPCs).
+/// A character's emotion (docs/PROTOCOL.md, `npc/create`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Emotion {
     /// At ease; also the fallback wherever an emotion cannot be read.
@@ -107,11 +107,45 @@ impl Emotion {
 
     /// The emotion that a text names: its name or a synonym, in any case, with anything but letters around it.
     pub fn read(text: &str) -> Option<Self> {
-        let word = text.trim_matches(|c: char| !c.is_alphabetic()).to_lowercase();
-        Self::ALL
-            .into_iter()
-            .find(|emotion| emotion.as_str() == word)
-            .or_else(|| Self::ALL.into_iter().find(|emotion| emotion.synonyms().contains(&&*word)))
+        let word = text.trim_matches(|c: char| !c.is_alphabetic());
+        let is_word = |name: &str| name.eq_ignore_ascii_case(word);
+        Self::ALL.into_iter().find(|emotion| {
+            is_word(emotion.as_str()) || emotion.synonyms().iter().any(|synonym| is_word(synonym))
+        })
+    }
+}
+
+/// The emotions that a character may feel: at least one, each once, in the game's order. By default all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct AllowedEmotions(Vec<Emotion>);
+
+impl AllowedEmotions {
+    /// These emotions; none means all.
+    pub fn new(emotions: impl IntoIterator<Item = Emotion>) -> Self {
+        let mut allowed = Vec::new();
+        for emotion in emotions {
+            if !allowed.contains(&emotion) {
+                allowed.push(emotion);
+            }
+        }
+        if allowed.is_empty() { Self::default() } else { Self(allowed) }
+    }
+
+    /// The emotions, never empty.
+    pub fn as_slice(&self) -> &[Emotion] {
+        &self.0
+    }
+
+    /// Whether no emotion is left out.
+    pub fn are_all(&self) -> bool {
+        self.0.len() == Emotion::ALL.len()
+    }
+}
+
+impl Default for AllowedEmotions {
+    fn default() -> Self {
+        Self(Emotion::ALL.to_vec())
     }
 }
 
@@ -145,6 +179,19 @@ mod tests {
         for (text, emotion) in cases {
             assert_eq!(Emotion::read(text), emotion, "{text:?}");
         }
+    }
+
+    #[test]
+    fn emotions_are_allowed_once_each_and_never_none() {
+        let allowed = |emotions: &[Emotion]| AllowedEmotions::new(emotions.iter().copied());
+        assert_eq!(
+            allowed(&[Emotion::Sad, Emotion::Happy, Emotion::Sad]).as_slice(),
+            [Emotion::Sad, Emotion::Happy]
+        );
+        assert_eq!(allowed(&[]), AllowedEmotions::default());
+        let mut backwards = Emotion::ALL;
+        backwards.reverse();
+        assert_eq!((allowed(&backwards).are_all(), allowed(&[Emotion::Sad]).are_all()), (true, false));
     }
 
     #[test]

@@ -6,10 +6,10 @@
 use std::fmt::Display;
 
 use crate::{
-    emotion::Emotion,
     memory::{Memory, Relationship},
     npc::{NpcOptions, ReplyFormat},
     persona::Persona,
+    sentences::{labelled, list, sentence, without_full_stop},
     wording,
 };
 
@@ -59,8 +59,7 @@ pub(crate) fn instructions(
         lines.push(wording::WHEN_FEELINGS_CHANGE.to_owned());
     }
     if options.reply_format == ReplyFormat::Text {
-        let allows_all = Emotion::ALL.iter().all(|emotion| options.emotions.contains(emotion));
-        lines.push(wording::begin_with_emotion(if allows_all { &[] } else { &options.emotions }));
+        lines.push(wording::begin_with_emotion(&options.emotions));
     }
     lines.join("\n")
 }
@@ -120,32 +119,6 @@ fn extra(options: &NpcOptions) -> Option<String> {
 
 fn bullet(text: impl Display) -> String {
     format!("- {text}")
-}
-
-fn labelled(label: &str, text: Option<String>) -> Option<String> {
-    text.map(|text| format!("{label}: {text}"))
-}
-
-/// `text` closed like a sentence; `None` when it is blank.
-fn sentence(text: &str) -> Option<String> {
-    const CLOSED: [char; 11] = ['.', '!', '?', '"', '\'', '…', '”', '’', '。', '！', '？'];
-    let text = text.trim();
-    match text.chars().next_back()? {
-        last if CLOSED.contains(&last) => Some(text.to_owned()),
-        _ => Some(format!("{text}.")),
-    }
-}
-
-/// The items that are not blank as one sentence; `None` when there are none.
-fn list(items: &[String]) -> Option<String> {
-    let items: Vec<_> =
-        items.iter().map(|item| without_full_stop(item)).filter(|it| !it.is_empty()).collect();
-    sentence(&items.join("; "))
-}
-
-fn without_full_stop(text: &str) -> &str {
-    let text = text.trim();
-    text.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(text).trim_end()
 }
 
 #[cfg(test)]
@@ -310,23 +283,5 @@ mod tests {
         let note = |offered| memory_note(&facts, offered).unwrap();
         assert_eq!(note(false), "Memory:\n- You remember: She likes axes; She is a knight.");
         assert!(note(true).contains("You feel neutral toward the player (0 on a scale from -100 to 100)."));
-    }
-
-    #[test]
-    fn texts_are_closed_like_sentences() {
-        let cases = [
-            ("Gruff", "Gruff."),
-            (" Gruff. ", "Gruff."),
-            ("Why?", "Why?"),
-            ("Calls people 'lad'", "Calls people 'lad'"),
-            ("He says “lad”", "He says “lad”"),
-            ("無口。", "無口。"),
-        ];
-        for (text, closed) in cases {
-            assert_eq!(sentence(text).as_deref(), Some(closed));
-        }
-        assert_eq!(sentence(" \n"), None);
-        assert_eq!(list(&[".".to_owned(), String::new()]), None);
-        assert_eq!(list(&["Rest.".to_owned(), "Wait...".to_owned()]).as_deref(), Some("Rest; Wait..."));
     }
 }

@@ -6,6 +6,7 @@ mod decision;
 mod emotion;
 mod instructions;
 mod line;
+mod local_tool;
 mod memory;
 mod npc;
 mod one_off;
@@ -13,6 +14,7 @@ mod persona;
 mod prompt;
 mod reply;
 mod reply_stream;
+mod sentences;
 #[cfg(test)]
 mod test_model;
 mod wording;
@@ -22,11 +24,11 @@ pub use content::{ContentGenerator, ContentRequest};
 pub use decision::{
     Decision, DecisionEngine, DecisionOption, DecisionOptions, DecisionRequest, InvalidOptions, OptionId,
 };
-pub use emotion::Emotion;
-pub use memory::{Memory, MemoryChanges, Relationship, Remembered};
+pub use emotion::{AllowedEmotions, Emotion};
+pub use memory::{Memory, Relationship};
 pub use npc::{
-    DialogueHost, DialogueTurn, MemoryTools, Npc, NpcDraft, NpcError, NpcOptions, NpcSetup, NpcState,
-    PlayerLine, ReplyFormat,
+    DialogueHost, DialogueTurn, MemoryTools, Npc, NpcDraft, NpcError, NpcOptions, NpcOverview, NpcSetup,
+    NpcState, PlayerLine, ReplyFormat,
 };
 pub use persona::Persona;
 pub use reply_stream::DialogueEvent;

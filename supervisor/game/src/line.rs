@@ -11,9 +11,12 @@
 /// Takes off what models put around the words of one speaker.
 #[derive(Debug, Clone)]
 pub(crate) struct LineCleaner {
-    /// In the form in which text is compared.
-    labels: [String; 5],
+    /// In the form in which text is compared. A name too long to be repeated has none.
+    labels: Vec<String>,
 }
+
+/// The longest name that is looked for, in characters. Every piece of a growing line is compared with it.
+const LONGEST_NAME: usize = 200;
 
 impl LineCleaner {
     pub(crate) fn new(speaker: &str) -> Self {
@@ -25,7 +28,9 @@ impl LineCleaner {
             format!("*{name}*:"),
             format!("{name}:"),
         ];
-        Self { labels: labels.map(|label| label.chars().flat_map(folded).collect()) }
+        let is_repeated = name.chars().nth(LONGEST_NAME).is_none();
+        let labels = labels.iter().filter(|_| is_repeated);
+        Self { labels: labels.map(|label| label.chars().flat_map(folded).collect()).collect() }
     }
 
     /// The words of a whole line; empty when there are none.
@@ -137,6 +142,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_name_too_long_to_be_repeated_is_not_looked_for() {
+        for (length, words) in [(LONGEST_NAME, "Aye."), (LONGEST_NAME + 1, "")] {
+            let name = "é".repeat(length);
+            let text = format!("{name}: Aye.");
+            let words = if words.is_empty() { text.as_str() } else { words };
+            assert_eq!(LineCleaner::new(&name).clean(&text), words, "{length}");
+        }
+    }
 
     #[test]
     fn labels_and_quotes_are_taken_off() {

@@ -56,7 +56,7 @@ pub struct Memory {
 
 /// What came of asking a character to remember a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remembered {
+pub(crate) enum Remembered {
     /// It is new.
     New,
     /// The character knows it already.
@@ -67,14 +67,14 @@ pub enum Remembered {
 
 /// What a turn is about to change in a memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MemoryChanges {
+pub(crate) struct MemoryChanges {
     facts: Vec<String>,
     delta: i64,
 }
 
 impl Memory {
     /// Stages a fact, unless memory or changes hold an equal one. Letters and digits count, case does not.
-    pub fn remember(&self, fact: &str, changes: &mut MemoryChanges) -> Remembered {
+    pub(crate) fn remember(&self, fact: &str, changes: &mut MemoryChanges) -> Remembered {
         let fact = fact.trim();
         if fact.is_empty() {
             return Remembered::Blank;
@@ -89,7 +89,7 @@ impl Memory {
     }
 
     /// Stages a change of the relationship; returns what it then is.
-    pub fn change_relationship(&self, delta: i64, changes: &mut MemoryChanges) -> Relationship {
+    pub(crate) fn change_relationship(&self, delta: i64, changes: &mut MemoryChanges) -> Relationship {
         let relationship = self.relationship.changed_by(changes.delta).changed_by(delta);
         changes.delta = relationship.get() - self.relationship.get();
         relationship
@@ -97,7 +97,7 @@ impl Memory {
 
     /// Applies staged changes. Of more than `max_facts` facts the oldest are forgotten; that only happens when a new
     /// one is remembered.
-    pub fn apply(&mut self, changes: MemoryChanges, max_facts: usize) {
+    pub(crate) fn apply(&mut self, changes: MemoryChanges, max_facts: usize) {
         self.relationship = self.relationship.changed_by(changes.delta);
         if changes.facts.is_empty() {
             return;

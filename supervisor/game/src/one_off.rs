@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    Agent, AgentError, AgentOptions, AgentSetup, GenerationOptions, Model, Tool, ToolChoice, ToolPolicy,
-    TurnHost, TurnOptions, TurnResponse, json_text, schema::GenerationSchema,
+    Agent, AgentError, AgentOptions, AgentSetup, Model, Tool, ToolChoice, TurnHost, TurnOptions,
+    TurnResponse, json_text, schema::GenerationSchema,
 };
 use serde_json::Value;
 
@@ -12,11 +12,11 @@ use serde_json::Value;
 pub(crate) struct Question<'a> {
     pub(crate) model: &'a Arc<dyn Model>,
     pub(crate) instructions: String,
-    pub(crate) temperature: Option<f64>,
-    pub(crate) tools: &'a [Tool],
-    pub(crate) policy: ToolPolicy,
     pub(crate) prompt: String,
-    pub(crate) schema: Arc<GenerationSchema>,
+    pub(crate) tools: &'a [Tool],
+    pub(crate) options: AgentOptions,
+    /// The form of the answer, if it is to be structured.
+    pub(crate) schema: Option<Arc<GenerationSchema>>,
     /// Whether an answer counts that does not fit the schema.
     pub(crate) is_lenient: bool,
 }
@@ -24,21 +24,19 @@ pub(crate) struct Question<'a> {
 impl Question<'_> {
     /// Asks. Dropping the future cancels the question.
     pub(crate) async fn ask(self, host: &mut dyn TurnHost) -> Result<TurnResponse, AgentError> {
-        let mut policy = self.policy;
-        if self.tools.is_empty() {
-            policy.choice = ToolChoice::None;
+        let Self { model, instructions, prompt, tools, mut options, schema, is_lenient } = self;
+        if tools.is_empty() {
+            options.policy.choice = ToolChoice::None;
         }
-        let generation = GenerationOptions { temperature: self.temperature, ..GenerationOptions::default() };
         let setup = AgentSetup {
-            instructions: Some(self.instructions.into()),
-            tools: self.tools.into(),
-            options: AgentOptions { policy, generation, ..AgentOptions::default() },
+            instructions: Some(instructions.into()),
+            tools: tools.into(),
+            options,
             ..AgentSetup::default()
         };
-        let agent = Agent::new(Arc::clone(self.model), setup)?;
-        let options =
-            TurnOptions { schema: Some(self.schema), is_lenient: self.is_lenient, ..TurnOptions::default() };
-        agent.respond_with(&self.prompt, &options, host).await
+        let agent = Agent::new(Arc::clone(model), setup)?;
+        let turn = TurnOptions { schema, is_lenient, ..TurnOptions::default() };
+        agent.respond_with(&prompt, &turn, host).await
     }
 }
 

@@ -56,19 +56,18 @@ pub(crate) struct ReplyStream {
 
 impl ReplyStream {
     /// Tells of a reply that is still growing.
-    pub(crate) fn show(&mut self, draft: Draft<'_>) -> Vec<DialogueEvent> {
-        let mut events = Vec::new();
-        events.extend(draft.emotion.and_then(|emotion| self.feel(emotion)));
+    pub(crate) fn show(&mut self, draft: Draft<'_>) -> impl Iterator<Item = DialogueEvent> + use<> {
+        let emotion = draft.emotion.and_then(|emotion| self.feel(emotion));
         // A new attempt starts from nothing: what is the beginning of the shown line may yet catch up with it.
-        if !self.line.starts_with(draft.line) {
-            events.extend(self.say(draft.line));
-        }
-        events
+        let is_behind = self.line.starts_with(draft.line);
+        let line = if is_behind { None } else { self.say(draft.line) };
+        emotion.into_iter().chain(line)
     }
 
     /// Tells what the reply has become in the end. At the least, the game learns the emotion.
-    pub(crate) fn finish(mut self, reply: &Reply) -> Vec<DialogueEvent> {
-        self.feel(reply.emotion).into_iter().chain(self.say(&reply.line)).collect()
+    pub(crate) fn finish(mut self, reply: &Reply) -> impl Iterator<Item = DialogueEvent> + use<> {
+        let (emotion, line) = (self.feel(reply.emotion), self.say(&reply.line));
+        emotion.into_iter().chain(line)
     }
 
     fn feel(&mut self, emotion: Emotion) -> Option<DialogueEvent> {
@@ -77,13 +76,18 @@ impl ReplyStream {
     }
 
     fn say(&mut self, line: &str) -> Option<DialogueEvent> {
-        let event = match line.strip_prefix(&*self.line) {
-            Some("") => return None,
-            Some(delta) => DialogueEvent::LineDelta { delta: delta.to_owned() },
-            None => DialogueEvent::LineReset { line: line.to_owned() },
-        };
-        line.clone_into(&mut self.line);
-        Some(event)
+        match line.strip_prefix(&*self.line) {
+            Some("") => None,
+            Some(delta) => {
+                let delta = delta.to_owned();
+                self.line.push_str(&delta);
+                Some(DialogueEvent::LineDelta { delta })
+            }
+            None => {
+                line.clone_into(&mut self.line);
+                Some(DialogueEvent::LineReset { line: line.to_owned() })
+            }
+        }
     }
 }
 
@@ -185,16 +189,16 @@ mod tests {
     #[test]
     fn a_fallback_line_replaces_what_was_shown() {
         let mut stream = ReplyStream::default();
-        let mut events = stream.show(reader().text_so_far("[angry] Get ou"));
+        let mut events: Vec<_> = stream.show(reader().text_so_far("[angry] Get ou")).collect();
         events.extend(stream.finish(&reader().fallback("Hmm.")));
         assert_eq!(told(&events), ["(angry)", "+Get ou", "(neutral)", "=Hmm."]);
     }
 
     #[test]
     fn a_turn_without_a_stream_still_tells_all() {
-        let events = ReplyStream::default().finish(&reader().fallback("Hmm."));
-        assert_eq!(told(&events), ["(neutral)", "+Hmm."]);
-        assert_eq!(told(&ReplyStream::default().finish(&reader().fallback(""))), ["(neutral)"]);
+        let all = |line| told(&ReplyStream::default().finish(&reader().fallback(line)).collect::<Vec<_>>());
+        assert_eq!(all("Hmm."), ["(neutral)", "+Hmm."]);
+        assert_eq!(all(""), ["(neutral)"]);
     }
 
     #[derive(Debug, Clone)]
@@ -230,12 +234,12 @@ mod tests {
                 let (Attempt::Structured(_, text) | Attempt::Text(text)) = attempt;
                 let pieces = text.chars().count() + 1;
                 for piece in growing(text).take(if *is_cut_off { pieces / 2 } else { pieces }).step_by(piece_len) {
-                    events.extend(match attempt {
+                    match attempt {
                         Attempt::Structured(emotion, _) => {
-                            stream.show(reader.structured_so_far(&structured(emotion, piece)))
+                            events.extend(stream.show(reader.structured_so_far(&structured(emotion, piece))));
                         }
-                        Attempt::Text(_) => stream.show(reader.text_so_far(piece)),
-                    });
+                        Attempt::Text(_) => events.extend(stream.show(reader.text_so_far(piece))),
+                    }
                 }
                 reply = match attempt {
                     Attempt::Structured(emotion, line) => reader.structured(&structured(emotion, line)),

@@ -16,7 +16,7 @@
 
 use serde_json::Value;
 
-use crate::{emotion::Emotion, memory::Relationship};
+use crate::{emotion::AllowedEmotions, memory::Relationship};
 
 // The character sheet.
 
@@ -77,15 +77,15 @@ pub(crate) const WHEN_FEELINGS_CHANGE: &str =
     "Call change_relationship when the player clearly pleases or offends you.";
 
 /// For replies in text. `emotions` are named where the game allows only some.
-pub(crate) fn begin_with_emotion(emotions: &[Emotion]) -> String {
+pub(crate) fn begin_with_emotion(emotions: &AllowedEmotions) -> String {
     let rule = "Begin every reply with your emotion in square brackets";
-    match emotions {
-        [] => format!("{rule}, such as [curious]."),
+    match emotions.as_slice() {
         [one] => format!("{rule}: [{one}]."),
-        [others @ .., last] => {
+        [others @ .., last] if !emotions.are_all() => {
             let others: Vec<_> = others.iter().map(|emotion| format!("[{emotion}]")).collect();
             format!("{rule}: {} or [{last}].", others.join(", "))
         }
+        _ => format!("{rule}, such as [curious]."),
     }
 }
 
@@ -125,8 +125,8 @@ pub(crate) fn you_now_feel(relationship: Relationship) -> String {
     format!("You now feel {} toward the player ({}).", relationship.attitude(), relationship.get())
 }
 
-/// `kind` is what the argument must be, such as `a string`.
-pub(crate) fn wrong_argument(argument: &str, tool: &str, kind: &str, got: Option<&Value>) -> String {
+/// A tool was called without an argument, or with one of another `kind` (`a string`) than it must be.
+pub(crate) fn wrong_argument(tool: &str, argument: &str, kind: &str, got: Option<&Value>) -> String {
     let got = got.map_or_else(|| "nothing".to_owned(), oam_agent::json_text::abridged);
     format!("Argument '{argument}' of tool '{tool}' must be {kind}; got {got}.")
 }
@@ -194,6 +194,7 @@ pub(crate) const FALLBACK_LINES: [&str; 3] =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::emotion::Emotion;
     use expect_test::expect;
     use serde_json::json;
 
@@ -209,8 +210,8 @@ mod tests {
             ALREADY_KNOWN,
             EMPTY_FACT,
             &you_now_feel(Relationship::new(-70)),
-            &wrong_argument("fact", REMEMBER_FACT, "a string", Some(&json!(["x"]))),
-            &wrong_argument("delta", CHANGE_RELATIONSHIP, "an integer", None),
+            &wrong_argument(REMEMBER_FACT, "fact", "a string", Some(&json!(["x"]))),
+            &wrong_argument(CHANGE_RELATIONSHIP, "delta", "an integer", None),
         ];
         expect![[r#"
             Remember a fact about the player or the world for later conversations. Use it for names, promises, deals and wishes.
@@ -230,9 +231,9 @@ mod tests {
     #[test]
     fn emotions_are_named_where_only_some_are_allowed() {
         let rules = [
-            begin_with_emotion(&[]),
-            begin_with_emotion(&[Emotion::Sad]),
-            begin_with_emotion(&[Emotion::Sad, Emotion::Happy, Emotion::Proud]),
+            begin_with_emotion(&AllowedEmotions::default()),
+            begin_with_emotion(&AllowedEmotions::new([Emotion::Sad])),
+            begin_with_emotion(&AllowedEmotions::new([Emotion::Sad, Emotion::Happy, Emotion::Proud])),
         ];
         expect![[r"
             Begin every reply with your emotion in square brackets, such as [curious].

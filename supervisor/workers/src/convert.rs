@@ -103,10 +103,38 @@ pub(crate) fn outcome(outcome: Outcome, usage: TokenUsage) -> StepOutcome {
     StepOutcome { content, usage: Usage { input_tokens, cached_input_tokens, output_tokens } }
 }
 
+/// The length of an outcome in bytes of JSON, more or less.
+pub(crate) fn outcome_bytes(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Text { text } => text.len(),
+        Outcome::Structured { value } => value_bytes(value),
+        Outcome::ToolCalls { calls } => {
+            calls.iter().map(|call| call.id.len() + call.name.len() + members_bytes(&call.arguments)).sum()
+        }
+    }
+}
+
+/// The same of a value. It nests no deeper than a frame may.
+pub(crate) fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 5,
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => 3 + items.iter().map(value_bytes).sum::<usize>(),
+        Value::Object(members) => members_bytes(members),
+    }
+}
+
+/// The same of an object.
+pub(crate) fn members_bytes(members: &Map<String, Value>) -> usize {
+    3 + members.iter().map(|(name, value)| name.len() + 3 + value_bytes(value)).sum::<usize>()
+}
+
 /// What a worker's `failed` means. A code that is not in the table counts as `generation_failed`.
 pub(crate) fn model_error(code: &str, message: String, data: Option<Map<String, Value>>) -> ModelError {
     let code = ErrorCode::from_name(code).unwrap_or(ErrorCode::GenerationFailed);
     let mut data = data.unwrap_or_default();
+    // That is the supervisor's to say.
+    data.shift_remove("workerCrashes");
     let mut error = ModelError::new(code, message);
     if code == ErrorCode::RateLimited {
         let seconds = data.shift_remove("retryAfterSeconds").and_then(|seconds| seconds.as_f64());
@@ -148,6 +176,13 @@ pub(crate) fn availability(said: ipc::Availability, context_limit: Option<u32>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_length_of_an_answer_is_about_that_of_its_json() {
+        let value = serde_json::json!({"name": "Gorm", "items": [null, true, 12, {"a": "é"}]});
+        let written = serde_json::to_string(&value).unwrap().len();
+        assert!((written..written + 15).contains(&value_bytes(&value)), "{} {written}", value_bytes(&value));
+    }
 
     #[test]
     fn unknown_error_codes_are_failed_generations() {

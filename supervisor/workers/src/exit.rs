@@ -4,6 +4,14 @@ use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus, time::Dura
 
 use nix::sys::signal::Signal;
 
+use crate::status::HangCause;
+
+/// Lines of a worker's last words that are shown: of one that failed to start they are all there is to go by.
+const SHOWN_LINES: usize = 1;
+const SHOWN_LINES_OF_FAILED_STARTS: usize = 5;
+/// The most that is shown of each, in characters.
+const SHOWN_CHARS: usize = 200;
+
 /// The end of a worker's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
@@ -14,9 +22,56 @@ pub struct Exit {
     /// Whether it had said `ready`.
     pub was_ready: bool,
     /// Why the supervisor killed it, if it did.
-    pub why_killed: Option<String>,
+    pub why_killed: Option<KillReason>,
     /// The last lines it wrote to standard error.
     pub stderr: Vec<String>,
+}
+
+impl Exit {
+    /// `hang` or `violation` if the supervisor killed it for that, otherwise `crash`: the name on the wire.
+    pub fn reason(&self) -> &'static str {
+        match self.why_killed {
+            Some(KillReason::Hang(_)) => "hang",
+            Some(KillReason::Violation(_)) => "violation",
+            Some(KillReason::Stop) | None => "crash",
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let shown = if self.was_ready { SHOWN_LINES } else { SHOWN_LINES_OF_FAILED_STARTS };
+        let lines: Vec<_> =
+            self.stderr.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+        let shown = &lines[lines.len().saturating_sub(shown)..];
+        shown.iter().map(|line| beginning(line)).collect::<Vec<_>>().join(" / ")
+    }
+}
+
+fn beginning(line: &str) -> String {
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Why a supervisor kills a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KillReason {
+    /// It hangs.
+    Hang(HangCause),
+    /// It broke the protocol; the text says how.
+    Violation(String),
+    /// It was to exit, and did not in time or could not be asked.
+    Stop,
+}
+
+impl fmt::Display for KillReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hang(cause) => cause.as_str(),
+            Self::Violation(reason) => reason,
+            Self::Stop => "it was to exit",
+        })
+    }
 }
 
 /// How a process ended.
@@ -73,9 +128,43 @@ impl fmt::Display for Exit {
         if let Some(why) = &self.why_killed {
             write!(f, " ({why})")?;
         }
-        if let Some(last) = self.stderr.last() {
-            write!(f, "; its last words: {last}")?;
+        let last_words = self.last_words();
+        if !last_words.is_empty() {
+            write!(f, "; its last words: {last_words}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exit(was_ready: bool, stderr: &[&str]) -> Exit {
+        Exit {
+            cause: ExitCause::Code(1),
+            uptime: Duration::from_millis(1500),
+            was_ready,
+            why_killed: None,
+            stderr: stderr.iter().map(|&line| line.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_failed_start_shows_more_of_its_last_words() {
+        let words = ["one", "two", "error: no such model", "", "  try --help", "three", "four."];
+        assert_eq!(exit(true, &words).to_string(), "exited with code 1 after 1.5 s; its last words: four.");
+        assert_eq!(
+            exit(false, &words).to_string(),
+            "exited with code 1 after 1.5 s, before it was ready; its last words: \
+             two / error: no such model / try --help / three / four."
+        );
+        assert_eq!(exit(true, &["", " "]).to_string(), "exited with code 1 after 1.5 s");
+    }
+
+    #[test]
+    fn long_last_words_are_cut() {
+        let text = exit(true, &["é".repeat(5000).as_str()]).to_string();
+        assert!(text.ends_with("é…") && text.chars().count() < 300, "{text}");
     }
 }

@@ -8,16 +8,18 @@
 mod config;
 mod convert;
 mod core;
+mod exchange;
 mod exit;
 mod link;
 mod model;
 mod pool;
 mod process;
+mod report;
 mod status;
 mod worker_id;
 
 pub use config::{PoolConfig, StreamingPolicy, WorkerCommand};
-pub use exit::{Exit, ExitCause};
+pub use exit::{Exit, ExitCause, KillReason};
 pub use model::WorkerPool;
 pub use status::{Counters, ExitStatusReport, HangCause, PoolEvent, PoolStatus, WorkerStatus};
 pub use worker_id::WorkerId;

@@ -18,37 +18,61 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::unix::pipe::{Receiver, Sender},
     sync::mpsc,
+    task::{AbortHandle, coop},
 };
+use tokio_util::sync::CancellationToken;
 
-use crate::{pool::Input, worker_id::WorkerId};
+use crate::{exchange::Input, worker_id::WorkerId};
 
 const READ_BUFFER_BYTES: usize = 64 << 10;
 
 /// Reads what the worker says until it stops speaking, or stops making sense.
-pub(crate) async fn read(worker: WorkerId, mut socket: Receiver, pool: mpsc::Sender<Input>) {
+///
+/// Once the process is `gone`, what it has said until then is read and nothing else: a process that it left behind may
+/// hold the connection, and does not speak for it.
+pub(crate) async fn read(
+    worker: WorkerId,
+    socket: Receiver,
+    gone: CancellationToken,
+    pool: mpsc::Sender<Input>,
+) {
+    let end = match read_messages(worker, socket, &gone, &pool).await {
+        Ok(()) => Input::Closed { worker },
+        Err(reason) => Input::Violation { worker, reason },
+    };
+    let _ = pool.send(end).await;
+}
+
+/// The error is a violation.
+async fn read_messages(
+    worker: WorkerId,
+    mut socket: Receiver,
+    gone: &CancellationToken,
+    pool: &mpsc::Sender<Input>,
+) -> Result<(), String> {
     let mut frames = FrameReader::<FromWorker>::new();
     let mut buffer = vec![0; READ_BUFFER_BYTES];
     loop {
-        let count = match socket.read(&mut buffer).await {
-            Ok(0) | Err(_) => break,
-            Ok(count) => count,
+        let read = if gone.is_cancelled() {
+            // Without the runtime, which may not have heard yet that there is something to read.
+            nix::unistd::read(&socket, &mut buffer).map_err(io::Error::from)
+        } else {
+            tokio::select! {
+                read = socket.read(&mut buffer) => read,
+                () = gone.cancelled() => continue,
+            }
         };
-        frames.feed(&buffer[..count]);
-        loop {
-            let input = match frames.next_message() {
-                Ok(Some(message)) => Input::Message { worker, message },
-                Ok(None) => break,
-                Err(error) => {
-                    let _ = pool.send(Input::Violation { worker, reason: error.to_string() }).await;
-                    return;
-                }
-            };
-            if pool.send(input).await.is_err() {
-                return;
+        match read {
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(count) => frames.feed(&buffer[..count]),
+        }
+        while let Some(message) = frames.next_message().map_err(|error| error.to_string())? {
+            if pool.send(Input::Message { worker, message }).await.is_err() {
+                return Ok(());
             }
         }
+        coop::consume_budget().await;
     }
-    let _ = pool.send(Input::Closed { worker }).await;
 }
 
 /// The writing half. Dropped, it closes the worker's input, once everything is written.
@@ -58,6 +82,7 @@ pub(crate) struct Outgoing {
     /// What there was no room for yet.
     queue: mpsc::UnboundedSender<Vec<u8>>,
     queued: Arc<AtomicUsize>,
+    writer: AbortHandle,
 }
 
 impl Outgoing {
@@ -66,8 +91,13 @@ impl Outgoing {
         let socket = Arc::new(socket);
         let queued = Arc::new(AtomicUsize::new(0));
         let (queue, frames) = mpsc::unbounded_channel();
-        tokio::spawn(write_queued(Arc::clone(&socket), frames, Arc::clone(&queued)));
-        Self { socket, queue, queued }
+        let writer = tokio::spawn(write_queued(Arc::clone(&socket), frames, Arc::clone(&queued)));
+        Self { socket, queue, queued, writer: writer.abort_handle() }
+    }
+
+    /// Ends the writing of what is still to be written, for a process that is gone.
+    pub(crate) fn writer(&self) -> AbortHandle {
+        self.writer.clone()
     }
 
     /// Writes a frame, at once if there is room. A worker that is gone is noticed by whoever reads.

@@ -1,9 +1,6 @@
 //! The pool as a model: what an agent sees of it.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64};
 
 use oam_agent::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, ErrorCode, Model, ModelError, StepOutcome,
@@ -14,12 +11,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     config::PoolConfig,
-    pool::{Actor, Asker, Input, Known, Piece, Shared},
+    exchange::{Asker, Ended, Input, Joined, Known, Piece, Shared},
+    pool::Actor,
     status::{PoolEvent, PoolStatus},
 };
 
-/// A count that takes longer is not worth waiting for; the caller estimates instead.
-const COUNT_TIMEOUT: Duration = Duration::from_secs(2);
+/// When more pieces of an answer wait than these, those that can be are joined: whoever hears them is behind, and what
+/// it does with each takes longer the longer the answer is.
+const PIECES_AHEAD: usize = 32;
 
 /// Worker processes as a model (docs/OPERATIONS.md). Cloning refers to the same pool.
 ///
@@ -114,8 +113,11 @@ impl Model for WorkerPool {
             if let Some(heard) = heard {
                 pass_on(heard, sink).await;
             }
-            let Ok(result) = ended.await else { return Err(gone()) };
+            let Ok(Ended { result, interruptions }) = ended.await else { return Err(gone()) };
             std::mem::forget(abandonment);
+            for why in interruptions {
+                sink.interrupted(&why);
+            }
             result
         })
     }
@@ -141,7 +143,7 @@ impl Model for WorkerPool {
             let (count, answer) = oneshot::channel();
             let id = self.shared.new_id();
             self.pool.send(Input::CountTokens { id, request: request.clone(), count }).ok()?;
-            tokio::time::timeout(COUNT_TIMEOUT, answer).await.ok()?.ok()
+            answer.await.ok()
         })
     }
 
@@ -156,12 +158,27 @@ impl Model for WorkerPool {
 
 /// Passes the pieces of an answer on until there will be no more: the pool lets go of a step that has ended.
 async fn pass_on(mut pieces: mpsc::UnboundedReceiver<Piece>, sink: &mut dyn StepSink) {
-    while let Some(piece) = pieces.recv().await {
-        match piece {
-            Piece::Delta(text) => sink.text(&text),
-            Piece::Reset(text) => sink.reset(&text),
-            Piece::Partial(value) => sink.partial(*value),
+    while let Some(mut piece) = pieces.recv().await {
+        while pieces.len() > PIECES_AHEAD
+            && let Ok(next) = pieces.try_recv()
+        {
+            match piece.followed_by(next) {
+                Joined::One(joined) => piece = joined,
+                Joined::Two(first, next) => {
+                    tell(first, sink);
+                    piece = next;
+                }
+            }
         }
+        tell(piece, sink);
+    }
+}
+
+fn tell(piece: Piece, sink: &mut dyn StepSink) {
+    match piece {
+        Piece::Delta(text) => sink.text(&text),
+        Piece::Reset(text) => sink.reset(&text),
+        Piece::Partial(value) => sink.partial(*value),
     }
 }
 
@@ -174,5 +191,60 @@ struct Abandonment<'a> {
 impl Drop for Abandonment<'_> {
     fn drop(&mut self) {
         let _ = self.pool.send(Input::Abandon { id: self.id });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard(Vec<String>);
+
+    impl StepSink for Heard {
+        fn text(&mut self, delta: &str) {
+            self.0.push(format!("+{delta}"));
+        }
+        fn reset(&mut self, text: &str) {
+            self.0.push(format!("={text}"));
+        }
+        fn partial(&mut self, value: serde_json::Value) {
+            self.0.push(value.to_string());
+        }
+    }
+
+    async fn heard(sent: Vec<Piece>) -> Vec<String> {
+        let (pieces, waiting) = mpsc::unbounded_channel();
+        for piece in sent {
+            pieces.send(piece).unwrap();
+        }
+        drop(pieces);
+        let mut heard = Heard::default();
+        pass_on(waiting, &mut heard).await;
+        heard.0
+    }
+
+    #[tokio::test]
+    async fn a_few_pieces_are_passed_on_one_by_one() {
+        let pieces = (0..PIECES_AHEAD).map(|_| Piece::Delta("x".to_owned())).collect();
+        assert_eq!(heard(pieces).await.len(), PIECES_AHEAD);
+    }
+
+    #[tokio::test]
+    async fn pieces_that_pile_up_are_joined_and_mean_the_same() {
+        let partial = |value: i32| Piece::Partial(Box::new(value.into()));
+        let mut pieces = vec![
+            Piece::Delta("a".into()),
+            Piece::Delta("b".into()),
+            Piece::Reset("c".into()),
+            Piece::Delta("d".into()),
+            partial(1),
+            partial(2),
+            Piece::Delta("e".into()),
+        ];
+        pieces.extend((0..PIECES_AHEAD).map(|_| Piece::Delta("f".into())));
+        let heard = heard(pieces).await;
+        assert_eq!(&heard[..4], ["=cd", "2", "+e", "+f"]);
+        assert_eq!(heard.len(), 3 + PIECES_AHEAD);
     }
 }

@@ -2,33 +2,32 @@
 //! [`core`](crate::core) decides.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     future::pending,
     pin::pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError},
     time::{Duration, Instant},
 };
 
 use nix::sys::signal::Signal;
-use oam_agent::{Availability, Capabilities, ModelError, StepOutcome, StepRequest};
-use oam_ipc::{FromWorker, PROTOCOL_VERSION, StepId, ToWorker, encode};
-use serde_json::Value;
+use oam_agent::{Capabilities, ErrorCode, ModelError, StepOutcome, StepRequest};
+use oam_ipc::{EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage, encode};
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{mpsc, oneshot},
+    task::AbortHandle,
     time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::PoolConfig,
     convert,
-    core::{Action, Core, Event, health::Breaker},
+    core::{Action, Core, Event, health::Breaker, step::Growth, worker::Abilities},
+    exchange::{Asker, Ended, Input, Piece, Shared},
     exit::{Exit, ExitCause},
     link::{self, Outgoing},
-    process,
-    status::{ExitStatusReport, PoolEvent, PoolStatus, WorkerStatus},
+    process, report,
+    status::{PoolEvent, PoolStatus, WorkerStatus},
     worker_id::WorkerId,
 };
 
@@ -37,81 +36,28 @@ const MESSAGES_AHEAD: usize = 1024;
 /// How long what a dead worker has said may take to be read.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
 
-/// What reaches the pool.
-pub(crate) enum Input {
-    Step { id: StepId, request: StepRequest, asker: Asker },
-    Abandon { id: StepId },
-    CountTokens { id: StepId, request: StepRequest, count: oneshot::Sender<u32> },
-    Prewarm { instructions: Option<String> },
-    Status { reply: oneshot::Sender<PoolStatus> },
-    Stop { done: oneshot::Sender<()> },
-    Message { worker: WorkerId, message: FromWorker },
-    Violation { worker: WorkerId, reason: String },
-    Closed { worker: WorkerId },
-    Exited { worker: WorkerId, exit: Exit },
-}
-
-/// Whoever asked for a step. One that has gone says so itself.
-#[derive(Debug)]
-pub(crate) struct Asker {
-    /// None where the answer is not to be streamed: such a step needs no queue.
-    pub(crate) pieces: Option<mpsc::UnboundedSender<Piece>>,
-    /// How the step ended, behind its pieces.
-    pub(crate) end: oneshot::Sender<Result<StepOutcome, ModelError>>,
-}
-
-/// A piece of an answer. Small: each streamed step has a queue of them.
-#[derive(Debug)]
-pub(crate) enum Piece {
-    Delta(String),
-    Reset(String),
-    Partial(Box<Value>),
-}
-
-/// What is known of the model without asking anybody.
-#[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) availability: Availability,
-    pub(crate) capabilities: Capabilities,
-    /// The context to fit conversations into, if there is a limit.
-    pub(crate) context_limit: Option<u32>,
-    /// The breaker is open: steps fail at once, whatever workers have told.
-    pub(crate) is_broken: bool,
-}
-
-/// Who hears of the pool's events.
-pub(crate) type Listener = Box<dyn Fn(&PoolEvent) + Send + Sync>;
-
-/// What the handle and the actor share.
-pub(crate) struct Shared {
-    pub(crate) known: Mutex<Known>,
-    pub(crate) next_id: AtomicU64,
-    pub(crate) listeners: Mutex<Vec<Listener>>,
-    /// `true` once a worker has got ready or failed to.
-    pub(crate) has_settled: watch::Sender<bool>,
-}
-
-impl Shared {
-    pub(crate) fn new_id(&self) -> StepId {
-        StepId(self.next_id.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
 struct Running {
     /// Gone once there is nothing more to say.
     outgoing: Option<Outgoing>,
+    writer: AbortHandle,
     signals: mpsc::UnboundedSender<Signal>,
     pid: u32,
-    is_ready: bool,
 }
 
 struct WaitingStep {
     request: StepRequest,
     asker: Asker,
+    interruptions: Vec<String>,
 }
 
-struct Count {
-    worker: WorkerId,
+impl WaitingStep {
+    fn end(self, result: Result<StepOutcome, ModelError>) {
+        let _ = self.asker.end.send(Ended { result, interruptions: self.interruptions });
+    }
+}
+
+struct WaitingCount {
+    request: StepRequest,
     reply: oneshot::Sender<u32>,
 }
 
@@ -121,7 +67,7 @@ pub(crate) struct Actor {
     shared: Arc<Shared>,
     running: BTreeMap<WorkerId, Running>,
     steps: BTreeMap<StepId, WaitingStep>,
-    counts: BTreeMap<StepId, Count>,
+    counts: BTreeMap<StepId, WaitingCount>,
     next_ping: u64,
     /// What the handle has been told of the breaker.
     is_broken: bool,
@@ -187,8 +133,12 @@ impl Actor {
 
     fn tell(&mut self, event: Event) {
         let now = tokio::time::Instant::now().into_std();
-        for action in self.core.handle(event, now) {
-            self.act(action);
+        let (mut event, mut further) = (Some(event), VecDeque::new());
+        while let Some(this) = event {
+            for action in self.core.handle(this, now) {
+                further.extend(self.act(action));
+            }
+            event = further.pop_front();
         }
         let is_broken = matches!(self.core.breaker(), Breaker::Open { .. });
         if is_broken != self.is_broken {
@@ -201,7 +151,7 @@ impl Actor {
         match input {
             Input::Step { id, request, asker } => {
                 let stream = request.stream;
-                self.steps.insert(id, WaitingStep { request, asker });
+                self.steps.insert(id, WaitingStep { request, asker, interruptions: Vec::new() });
                 self.tell(Event::StepRequested { step: id, stream });
             }
             Input::Abandon { id } => {
@@ -209,7 +159,10 @@ impl Actor {
                     self.tell(Event::StepAbandoned { step: id });
                 }
             }
-            Input::CountTokens { id, request, count } => self.count_tokens(id, &request, count),
+            Input::CountTokens { id, request, count } => {
+                self.counts.insert(id, WaitingCount { request, reply: count });
+                self.tell(Event::CountRequested { count: id });
+            }
             Input::Prewarm { instructions } => {
                 for worker in self.ready_workers() {
                     self.send(worker, &ToWorker::Prewarm { instructions: instructions.clone() });
@@ -222,6 +175,8 @@ impl Actor {
                 self.stopping.push(done);
                 self.tell(Event::Stop);
             }
+            Input::Message { worker, .. } | Input::Violation { worker, .. } | Input::Closed { worker }
+                if !self.running.contains_key(&worker) => {}
             Input::Message { worker, message } => self.hear(worker, message),
             Input::Violation { worker, reason } => self.tell(Event::Violation { worker, reason }),
             Input::Closed { worker } => self.tell(Event::Closed { worker }),
@@ -230,87 +185,117 @@ impl Actor {
     }
 
     fn hear(&mut self, worker: WorkerId, message: FromWorker) {
+        if let Some(reason) = self.core.breach(worker, &message) {
+            return self.tell(Event::Violation { worker, reason });
+        }
         match message {
-            FromWorker::Ready(ready) if ready.protocol != PROTOCOL_VERSION => {
-                let reason = format!(
-                    "it speaks version {} of the worker protocol, this is version {PROTOCOL_VERSION}",
-                    ready.protocol
-                );
-                self.tell(Event::Violation { worker, reason });
+            FromWorker::Ready(ready) => self.greet(worker, ready),
+            FromWorker::Delta { id, text } => {
+                self.pass_on(worker, id, Growth::By(text.len()), || Piece::Delta(text));
             }
-            FromWorker::Ready(ready) => {
-                tracing::debug!(%worker, name = ready.worker.name, version = ready.worker.version, "a worker is ready");
-                if let Some(running) = self.running.get_mut(&worker) {
-                    running.is_ready = true;
-                }
-                self.learn(ready.availability, Some(&ready.capabilities));
-                let parallel_steps = ready.capabilities.parallel_steps;
-                self.tell(Event::Ready { worker, parallel_steps });
-                self.shared.has_settled.send_replace(true);
+            FromWorker::Reset { id, text } => {
+                self.pass_on(worker, id, Growth::To(text.len()), || Piece::Reset(text));
             }
-            FromWorker::Delta { id, text } => self.pass_on(worker, id, Piece::Delta(text)),
-            FromWorker::Reset { id, text } => self.pass_on(worker, id, Piece::Reset(text)),
             FromWorker::Partial { id, value } => {
-                self.pass_on(worker, id, Piece::Partial(Box::new(value)));
+                let growth = Growth::To(convert::value_bytes(&value));
+                self.pass_on(worker, id, growth, || Piece::Partial(Box::new(value)));
             }
-            FromWorker::Finished { id, outcome, usage } => {
-                self.end(worker, id, Ok(convert::outcome(outcome, usage)));
+            FromWorker::Finished { id, outcome, usage } => self.finish(worker, id, outcome, usage),
+            FromWorker::Failed { id, .. } if self.core.is_asked_to_count(worker, id) => {
+                self.counts.remove(&id);
+                self.tell(Event::CountEnded { worker, count: id });
             }
             FromWorker::Failed { id, code, message, data } => {
-                if self.counts.remove(&id).is_none() {
-                    self.end(worker, id, Err(convert::model_error(&code, message, data)));
-                }
+                let bytes = message.len() + data.as_ref().map_or(0, convert::members_bytes);
+                let error = if code == ErrorCode::Cancelled.as_str() {
+                    self.core.unasked_cancel()
+                } else {
+                    convert::model_error(&code, message, data)
+                };
+                self.end(worker, id, Err(error), bytes);
             }
-            FromWorker::Tokens { id, count } => {
+            FromWorker::Tokens { id, count } if self.core.is_asked_to_count(worker, id) => {
                 if let Some(waiting) = self.counts.remove(&id) {
                     let _ = waiting.reply.send(count);
                 }
+                self.tell(Event::CountEnded { worker, count: id });
             }
+            FromWorker::Tokens { .. } => {}
             FromWorker::Availability { availability, .. } => self.learn(availability, None),
             FromWorker::Pong { .. } => {
                 self.tell(Event::Pong { worker });
                 self.weigh(worker);
             }
-            FromWorker::Log { level, message } => log(worker, level, &message),
+            FromWorker::Log { level, message } => report::log(worker, level, &message),
             FromWorker::Unknown => tracing::debug!(%worker, "ignored a message of an unknown type"),
         }
     }
 
-    fn pass_on(&mut self, worker: WorkerId, id: StepId, piece: Piece) {
-        if self.core.is_running(worker, id) {
-            if let Some(pieces) = self.steps.get(&id).and_then(|step| step.asker.pieces.as_ref()) {
-                let _ = pieces.send(piece);
-            }
-            self.tell(Event::Progress { worker, step: id });
-        } else {
-            tracing::debug!(%worker, step = id.0, "ignored a part of a step that the worker does not play");
+    fn greet(&mut self, worker: WorkerId, ready: oam_ipc::Ready) {
+        let oam_ipc::Ready { worker: info, capabilities, availability, .. } = ready;
+        tracing::debug!(%worker, name = info.name, version = info.version, "a worker is ready");
+        let abilities = Abilities {
+            parallel_steps: usize::try_from(capabilities.parallel_steps).unwrap_or(usize::MAX).max(1),
+            streams: capabilities.streaming,
+            counts_tokens: capabilities.token_count,
+        };
+        self.tell(Event::Ready { worker, abilities });
+        if self.core.is_serving(worker) {
+            self.learn(availability, Some(&capabilities));
+            self.shared.has_settled.send_replace(true);
         }
     }
 
-    fn end(&mut self, worker: WorkerId, id: StepId, end: Result<StepOutcome, ModelError>) {
-        if self.core.is_running(worker, id)
+    fn pass_on(&mut self, worker: WorkerId, step: StepId, growth: Growth, piece: impl FnOnce() -> Piece) {
+        self.tell(Event::Part { worker, step, growth });
+        if self.core.is_streaming(worker, step)
+            && let Some(pieces) = self.steps.get(&step).and_then(|step| step.asker.pieces.as_ref())
+        {
+            let _ = pieces.send(piece());
+        }
+    }
+
+    fn finish(&mut self, worker: WorkerId, id: StepId, outcome: Outcome, usage: TokenUsage) {
+        let bytes = convert::outcome_bytes(&outcome);
+        self.end(worker, id, Ok(convert::outcome(outcome, usage)), bytes);
+    }
+
+    fn end(&mut self, worker: WorkerId, id: StepId, end: Result<StepOutcome, ModelError>, bytes: usize) {
+        let was_running = self.core.is_running(worker, id);
+        self.tell(Event::StepEnded { worker, step: id, bytes });
+        if was_running
+            && !self.core.holds(id)
             && let Some(step) = self.steps.remove(&id)
         {
-            let _ = step.asker.end.send(end);
+            step.end(end);
         }
-        self.tell(Event::StepEnded { worker, step: id });
     }
 
-    fn bury(&mut self, worker: WorkerId, mut exit: Exit) {
-        exit.was_ready = self.running.remove(&worker).is_some_and(|running| running.is_ready);
-        self.counts.retain(|_, count| count.worker != worker);
+    fn bury(&mut self, worker: WorkerId, exit: Exit) {
+        tracing::debug!(%worker, "a worker's process {}", exit.cause);
+        if let Some(running) = self.running.remove(&worker) {
+            running.writer.abort();
+        }
         self.tell(Event::Exited { worker, exit });
         self.shared.has_settled.send_replace(true);
     }
 
-    fn act(&mut self, action: Action) {
+    /// Returns what comes of it at once, if anything does.
+    fn act(&mut self, action: Action) -> Option<Event> {
         match action {
             Action::Spawn { worker } => self.spawn(worker),
-            Action::Generate { worker, step, stream } => {
-                if let Some(waiting) = self.steps.get(&step) {
-                    let generate = convert::generate(step, &waiting.request, stream);
-                    self.send(worker, &ToWorker::Generate(Box::new(generate)));
+            Action::Generate { worker, step, stream } => return self.generate(worker, step, stream),
+            Action::Count { worker, count } => {
+                if let Some(waiting) = self.counts.get(&count) {
+                    let request = convert::generate(count, &waiting.request, false);
+                    if self.write(worker, &ToWorker::CountTokens(Box::new(request))).is_err() {
+                        self.counts.remove(&count);
+                        return Some(Event::CountEnded { worker, count });
+                    }
                 }
+            }
+            Action::GiveUpCount { count } => {
+                self.counts.remove(&count);
             }
             Action::Cancel { worker, step } => self.send(worker, &ToWorker::Cancel { id: step }),
             Action::Ping { worker } => {
@@ -327,31 +312,52 @@ impl Actor {
             }
             Action::Terminate { worker } => self.signal(worker, Signal::SIGTERM),
             Action::Kill { worker } => self.signal(worker, Signal::SIGKILL),
+            Action::Interrupted { step, why } => {
+                if let Some(step) = self.steps.get_mut(&step) {
+                    step.interruptions.push(why);
+                }
+            }
             Action::Fail { step, error } => {
                 if let Some(step) = self.steps.remove(&step) {
-                    let _ = step.asker.end.send(Err(error));
+                    step.end(Err(error));
                 }
             }
             Action::Report(event) => self.report(&event),
         }
+        None
+    }
+
+    fn generate(&self, worker: WorkerId, step: StepId, stream: bool) -> Option<Event> {
+        let waiting = self.steps.get(&step)?;
+        let generate = convert::generate(step, &waiting.request, stream);
+        let error = self.write(worker, &ToWorker::Generate(Box::new(generate))).err()?;
+        let message = format!("The request is too large for the model: {error}.");
+        let error = ModelError::new(ErrorCode::ContextSizeExceeded, message);
+        Some(Event::StepUnsendable { worker, step, error })
     }
 
     fn spawn(&mut self, worker: WorkerId) {
         let pool = self.from_workers.clone();
         match process::spawn(worker, &self.config.command) {
             Ok(process) => {
-                let reader = tokio::spawn(link::read(worker, process.reading, pool.clone()));
+                let gone = CancellationToken::new();
+                let mut reader =
+                    tokio::spawn(link::read(worker, process.reading, gone.clone(), pool.clone()));
+                let outgoing = Outgoing::new(process.writing);
                 let running = Running {
-                    outgoing: Some(Outgoing::new(process.writing)),
+                    writer: outgoing.writer(),
+                    outgoing: Some(outgoing),
                     signals: process.signals,
                     pid: process.pid,
-                    is_ready: false,
                 };
                 self.running.insert(worker, running);
                 tokio::spawn(async move {
                     let exit = process.exit.await.unwrap_or_else(|error| not_started(error.to_string()));
-                    // What it said before it died counts, unless somebody else keeps the socket open.
-                    let _ = timeout(LAST_WORDS_GRACE, reader).await;
+                    // What it said before it died counts. Somebody else might flood the connection now.
+                    gone.cancel();
+                    if timeout(LAST_WORDS_GRACE, &mut reader).await.is_err() {
+                        reader.abort();
+                    }
                     let _ = pool.send(Input::Exited { worker, exit }).await;
                 });
             }
@@ -362,15 +368,20 @@ impl Actor {
         }
     }
 
+    /// For messages that are small.
     fn send(&self, worker: WorkerId, message: &ToWorker) {
-        let Some(outgoing) = self.running.get(&worker).and_then(|running| running.outgoing.as_ref()) else {
-            return;
-        };
-        let mut frame = Vec::new();
-        match encode(message, &mut frame) {
-            Ok(()) => outgoing.send(frame),
-            Err(error) => tracing::error!(%worker, %error, "a message for a worker could not be written"),
+        if let Err(error) = self.write(worker, message) {
+            tracing::error!(%worker, %error, "a message for a worker could not be written");
         }
+    }
+
+    fn write(&self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
+        if let Some(outgoing) = self.running.get(&worker).and_then(|running| running.outgoing.as_ref()) {
+            let mut frame = Vec::new();
+            encode(message, &mut frame)?;
+            outgoing.send(frame);
+        }
+        Ok(())
     }
 
     fn signal(&self, worker: WorkerId, signal: Signal) {
@@ -381,13 +392,6 @@ impl Actor {
 
     fn ready_workers(&self) -> Vec<WorkerId> {
         self.core.workers().filter(|(_, worker)| worker.serving().is_some()).map(|(id, _)| id).collect()
-    }
-
-    fn count_tokens(&mut self, id: StepId, request: &StepRequest, reply: oneshot::Sender<u32>) {
-        let Some(worker) = self.ready_workers().first().copied() else { return };
-        self.counts.retain(|_, count| !count.reply.is_closed());
-        self.counts.insert(id, Count { worker, reply });
-        self.send(worker, &ToWorker::CountTokens(Box::new(convert::generate(id, request, false))));
     }
 
     fn learn(&self, said: oam_ipc::Availability, capabilities: Option<&oam_ipc::Capabilities>) {
@@ -413,24 +417,7 @@ impl Actor {
     }
 
     fn report(&self, event: &PoolEvent) {
-        match event {
-            PoolEvent::WorkerDied { worker, exit, steps } => {
-                tracing::warn!(%worker, steps, "a worker {exit}");
-            }
-            PoolEvent::WorkerHung { worker, cause } => {
-                tracing::warn!(%worker, cause = cause.as_str(), "a worker hangs and is killed");
-            }
-            PoolEvent::WorkerViolated { worker, reason } => {
-                tracing::warn!(%worker, "a worker is killed: {reason}");
-            }
-            PoolEvent::BreakerOpened { retry_after } => {
-                tracing::error!(
-                    seconds = retry_after.as_secs_f64(),
-                    "workers keep dying; steps fail at once"
-                );
-            }
-            other => tracing::info!(event = ?other, "workers"),
-        }
+        report::event(event);
         for listener in &*self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner) {
             listener(event);
         }
@@ -455,21 +442,8 @@ impl Actor {
             },
             streaming_trusted: self.core.trusts_streaming(now),
             counters: self.core.counters().clone(),
-            last_exits: self.core.last_exits().map(|(worker, exit)| exit_report(*worker, exit)).collect(),
+            last_exits: self.core.last_exits().map(|(worker, exit)| report::exit(*worker, exit)).collect(),
         }
-    }
-}
-
-fn exit_report(worker: WorkerId, exit: &Exit) -> ExitStatusReport {
-    ExitStatusReport {
-        worker: worker.to_string(),
-        exit: exit.to_string(),
-        signal: exit.cause.signal().map(str::to_owned),
-        code: match exit.cause {
-            ExitCause::Code(code) => Some(code),
-            _ => None,
-        },
-        stderr: exit.stderr.clone(),
     }
 }
 
@@ -480,14 +454,5 @@ fn not_started(reason: String) -> Exit {
         was_ready: false,
         why_killed: None,
         stderr: Vec::new(),
-    }
-}
-
-fn log(worker: WorkerId, level: oam_ipc::LogLevel, message: &str) {
-    match level {
-        oam_ipc::LogLevel::Debug => tracing::debug!(%worker, "{message}"),
-        oam_ipc::LogLevel::Info => tracing::info!(%worker, "{message}"),
-        oam_ipc::LogLevel::Warning => tracing::warn!(%worker, "{message}"),
-        oam_ipc::LogLevel::Error => tracing::error!(%worker, "{message}"),
     }
 }

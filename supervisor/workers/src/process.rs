@@ -5,6 +5,9 @@
 //! cleaned environment. No code runs between fork and exec, so starting one costs the same from a large host as
 //! from a small one. One task owns the child and awaits it; nobody else may signal it, so a signal can never hit
 //! another process that got the same number.
+//!
+//! A worker that is gone leaves nothing behind: its group is killed with it, and what is heard on its pipes after that,
+//! from a process that left the group, is not listened to.
 
 use std::{
     collections::VecDeque,
@@ -15,7 +18,7 @@ use std::{
 };
 
 use nix::{
-    sys::signal::{Signal, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 use tokio::{
@@ -52,7 +55,7 @@ pub(crate) struct Process {
     /// The same, for reading.
     pub(crate) reading: Receiver,
     pub(crate) pid: u32,
-    /// Signals for the process's group.
+    /// Signals for the process and its group.
     pub(crate) signals: mpsc::UnboundedSender<Signal>,
     /// Resolves when the process has been reaped.
     pub(crate) exit: JoinHandle<Exit>,
@@ -111,12 +114,15 @@ async fn reap(
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
-            Some(signal) = signals.recv() => signal_group(pid, signal),
+            Some(signal) = signals.recv() => signal_worker(pid, signal),
         }
     };
-    for log in logs {
+    kill_group_of_reaped(pid);
+    for mut log in logs {
         // Somebody else may hold the pipe open; the last words are worth no more than a short wait.
-        let _ = tokio::time::timeout(STDERR_GRACE, log).await;
+        if tokio::time::timeout(STDERR_GRACE, &mut log).await.is_err() {
+            log.abort();
+        }
     }
     Exit {
         cause: status.map_or_else(|error| ExitCause::NotStarted(error.to_string()), ExitCause::of),
@@ -127,11 +133,22 @@ async fn reap(
     }
 }
 
-fn signal_group(pid: u32, signal: Signal) {
-    let Ok(group) = i32::try_from(pid) else { return };
-    // It may have gone this very moment.
-    if let Err(error) = killpg(Pid::from_raw(group), signal) {
-        tracing::debug!(pid, %signal, %error, "a worker could not be signalled");
+/// Signals a worker that has not been reaped, and its group. A worker may have left its group.
+fn signal_worker(pid: u32, signal: Signal) {
+    let Ok(pid) = i32::try_from(pid).map(Pid::from_raw) else { return };
+    // It may have gone this very moment, and so may its group.
+    let _ = killpg(pid, signal);
+    if let Err(error) = kill(pid, signal) {
+        tracing::debug!(%pid, %signal, %error, "a worker could not be signalled");
+    }
+}
+
+/// Ends what a worker has left behind in its group. To be called right behind the reaping: while the group has members
+/// nobody else gets its number, and if it has none, somebody else would need to have got it, and made it a group, since
+/// that moment.
+fn kill_group_of_reaped(pid: u32) {
+    if let Ok(group) = i32::try_from(pid) {
+        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     }
 }
 

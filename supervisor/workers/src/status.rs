@@ -39,15 +39,19 @@ pub enum PoolEvent {
     },
     /// A step is played again because its worker died.
     StepReplayed {
+        /// The worker.
+        worker: WorkerId,
         /// How many workers it has crashed on its own so far.
         crashes: u32,
     },
     /// A step has crashed too many workers and fails for good.
     StepQuarantined {
+        /// The last of them.
+        worker: WorkerId,
         /// How many.
         crashes: u32,
     },
-    /// Too many deaths: steps fail at once for a while.
+    /// Too many deaths, or one of a probe: steps fail at once for a while. Told each time that the while gets longer.
     BreakerOpened {
         /// When a probe starts.
         retry_after: Duration,

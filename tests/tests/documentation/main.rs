@@ -6,6 +6,7 @@
 
 mod blocks;
 mod pattern;
+mod tavern;
 
 use std::{
     fs,

@@ -253,7 +253,7 @@ fn what_is_probably_not_meant_is_warned_about() {
         "Unknown parameter 'sitation' was ignored.",
         "Unknown parameter 'actor.mood' was ignored.",
         "bare: no description; the model may not know when to call it.",
-        "6 tools: Apple recommends at most 3-5 tools per request on-device; narrow them per turn with 'enabledTools'.",
+        "6 tools: Apple recommends at most 3-5 tools per request on-device; give only those that are needed here.",
     ];
     let result = oam.ok("decision/decide", one([chosen("go")], decision.clone()));
     assert_eq!(result["warnings"], json!(expected));

@@ -42,34 +42,34 @@ fn unset() -> Value {
 }
 
 fn cases() -> Vec<Case> {
-    let all_emotions = json!([
-        "neutral", "happy", "sad", "angry", "afraid", "surprised", "suspicious", "amused", "disgusted", "excited",
-        "curious", "confused", "worried", "grateful", "annoyed", "proud"
-    ]);
+    cases_of_tools().into_iter().chain(cases_of_replies()).collect()
+}
+
+fn cases_of_tools() -> Vec<Case> {
     let both = json!(["rememberFact", "changeRelationship"]);
-    let saved = |pairs: &[(Value, Value)]| pairs.to_vec();
     vec![
-        case(
-            "replyFormat",
-            json!("automatic"),
-            &[json!("automatic"), json!("structured"), json!("text")],
-            &[json!("Text"), json!(""), json!("json"), json!(1), json!(true), json!([])],
-        ),
         case(
             "groundingTool",
             unset(),
             &[json!("look"), json!("read_world_state")],
-            &[json!("other"), json!(""), json!("update_world_state"), json!("remember_fact"), json!(1), json!(["look"])],
+            &[
+                json!("other"),
+                json!(""),
+                json!("update_world_state"),
+                json!("remember_fact"),
+                json!(1),
+                json!(["look"]),
+            ],
         ),
         Case {
-            good: saved(&[
+            good: vec![
                 (json!("auto"), json!("auto")),
                 (json!("none"), json!("none")),
                 (json!("required"), json!("required")),
                 (json!("explicit"), json!("explicit")),
                 (json!({"tool": "look"}), json!({"tool": "look"})),
                 (json!({"type": "function", "function": {"name": "look"}}), json!({"tool": "look"})),
-            ]),
+            ],
             ..case(
                 "toolChoice",
                 json!("explicit"),
@@ -89,7 +89,7 @@ fn cases() -> Vec<Case> {
         texts("worldWritable", json!([]), &[json!([]), json!(["player.gold"])]),
         texts("worldContextPaths", json!([]), &[json!([]), json!(["player.gold", "time"])]),
         Case {
-            good: saved(&[
+            good: vec![
                 (json!("all"), both.clone()),
                 (json!("none"), json!([])),
                 (json!([]), json!([])),
@@ -100,7 +100,7 @@ fn cases() -> Vec<Case> {
                 (json!(0), json!([])),
                 (json!(2), json!(["changeRelationship"])),
                 (json!(3), both),
-            ]),
+            ],
             ..case(
                 "memoryTools",
                 json!([]),
@@ -108,19 +108,48 @@ fn cases() -> Vec<Case> {
                 &[json!("some"), json!(["forget"]), json!([1]), json!(4), json!(-1), json!(true), json!({})],
             )
         },
+    ]
+}
+
+fn cases_of_replies() -> Vec<Case> {
+    let all_emotions = json!([
+        "neutral",
+        "happy",
+        "sad",
+        "angry",
+        "afraid",
+        "surprised",
+        "suspicious",
+        "amused",
+        "disgusted",
+        "excited",
+        "curious",
+        "confused",
+        "worried",
+        "grateful",
+        "annoyed",
+        "proud"
+    ]);
+    vec![
+        case(
+            "replyFormat",
+            json!("automatic"),
+            &[json!("automatic"), json!("structured"), json!("text")],
+            &[json!("Text"), json!(""), json!("json"), json!(1), json!(true), json!([])],
+        ),
         integer("maxFacts", 12),
         integer("maxRelationshipChange", 10),
         Case {
-            good: saved(&[(json!(0), json!(0)), (json!(-10), json!(-10)), (json!(100), json!(100))]),
+            good: vec![(json!(0), json!(0)), (json!(-10), json!(-10)), (json!(100), json!(100))],
             ..case("secretsUnlockAtRelationship", json!(50), &[], &not_integers())
         },
         Case {
-            good: saved(&[
+            good: vec![
                 (json!(["happy", "sad"]), json!(["happy", "sad"])),
                 (json!(["sad", "sad"]), json!(["sad"])),
                 (json!(["Gruff", "whatever"]), json!(["annoyed", "neutral"])),
                 (json!([]), all_emotions.clone()),
-            ]),
+            ],
             ..texts("emotions", all_emotions, &[])
         },
         case(
@@ -130,7 +159,12 @@ fn cases() -> Vec<Case> {
             &[json!(-1), json!(5), json!(1.5), json!("3"), json!(true)],
         ),
         flag("canEndConversation"),
-        case("extraInstructions", unset(), &[json!("Be brief."), json!("")], &[json!(1), json!(["x"]), json!({})]),
+        case(
+            "extraInstructions",
+            unset(),
+            &[json!("Be brief."), json!("")],
+            &[json!(1), json!(["x"]), json!({})],
+        ),
         integer("compactAfterTurns", 8),
         integer("keepRecentTurns", 2),
         flag("fallbackOnGuardrail"),
@@ -167,14 +201,22 @@ fn each_option_has_its_range_and_is_saved() {
             oam.ok("npc/update", json!({"npc": "gorm", "options": {option: null}}));
             let reset = saved_options(&mut oam);
             assert_eq!(reset[option], default, "{option}: {value}");
-            assert_eq!(reset.get(option).is_none(), default.is_null(), "{option}: what is unset is not saved");
+            assert_eq!(
+                reset.get(option).is_none(),
+                default.is_null(),
+                "{option}: what is unset is not saved"
+            );
             oam.ok("npc/update", json!({"npc": "gorm", "options": {option: value}}));
             assert_eq!(saved_options(&mut oam)[option], saved, "{option}: {value} by an update");
             oam.ok("npc/delete", json!({"npc": "gorm"}));
         }
         for value in bad {
             let refused = |error: oam_tests::RpcError| {
-                assert_eq!((error.code, error.name.as_str()), (-32602, "invalid_params"), "{option}: {value}");
+                assert_eq!(
+                    (error.code, error.name.as_str()),
+                    (-32602, "invalid_params"),
+                    "{option}: {value}"
+                );
                 assert!(error.message.contains(&format!("options.{option}")), "{value}: {}", error.message);
             };
             refused(oam.fails("npc/create", npc(json!({option: value}))));

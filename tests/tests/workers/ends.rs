@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use oam_tests::{procfs, script::text};
 use serde_json::json;
 
-use crate::pool::{Pool, exists, pids, send_signal, states, until, workers};
+use crate::pool::{Pool, exists, lives, pids, send_signal, states, until, workers};
 
 /// A program with busy, hanging and idle workers. Returns their process ids.
 fn in_full_swing() -> (Pool, Vec<u32>) {
@@ -107,6 +107,25 @@ fn a_second_signal_ends_it_without_waiting_for_workers() {
 }
 
 #[test]
+fn a_stopped_worker_ends_with_a_killed_supervisor() {
+    let mut pool = workers().start();
+    let pids = pool.when_ready(2);
+    send_signal(pids[0], Signal::SIGSTOP);
+    pool.signal(Signal::SIGKILL);
+    pool.wait_exit();
+    until("no worker lives", || !pids.iter().any(|pid| lives(*pid)));
+}
+
+#[test]
+fn an_orderly_end_while_workers_start_warns_of_nothing() {
+    let mut pool = workers().worker_args(&["--ready-delay", "60000"]).start();
+    pool.status_when("two starting workers", |status| pids(status).len() == 2);
+    pool.ok("shutdown", json!({}));
+    assert!(pool.wait_exit().success());
+    assert_eq!(pool.stderr(), "");
+}
+
+#[test]
 fn what_a_dead_wrapper_leaves_behind_ends_too() {
     let oam = oam_tests::oam_binary().to_str().unwrap().to_owned();
     let script = "\"$0\" worker scripted; exit $?";
@@ -125,11 +144,6 @@ fn what_a_dead_wrapper_leaves_behind_ends_too() {
     pool.ok("shutdown", json!({}));
     assert!(pool.wait_exit().success());
     until("the other worker is gone", || !lives(worker));
-}
-
-/// Whether a process is there that is not dead already, whoever has to reap it.
-fn lives(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 /// The processes whose command line holds this text.

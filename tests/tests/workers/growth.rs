@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use oam_tests::procfs;
 use serde_json::json;
 
-use crate::pool::{pids, send_signal, workers};
+use crate::pool::{lives, pids, send_signal, until, workers};
 
 /// The children of a process, dead ones that nobody has reaped included.
 fn children(pid: u32) -> Vec<u32> {
@@ -38,6 +38,42 @@ fn fifty_restarts_leave_no_descriptor_no_child_and_no_zombie() {
     }
     assert_eq!(descriptors[4..].iter().max(), Some(&descriptors[4]), "{descriptors:?}");
     assert_eq!(pool.counter("started"), 52);
+}
+
+#[test]
+fn what_a_dead_worker_leaves_behind_keeps_nothing_open() {
+    // In its group, and out of it; each holds the connection and both outputs.
+    for start in ["sleep 1000", "setsid sleep 1000"] {
+        let setup = workers();
+        let left = setup.path("left");
+        let script = format!(
+            "exec 3<&0; {start} <&3 & echo $! >> {}; exec \"$0\" worker scripted 3<&-",
+            shell_words::quote(left.to_str().unwrap())
+        );
+        let oam = oam_tests::oam_binary().to_str().unwrap().to_owned();
+        let mut pool =
+            setup.program(&["/bin/sh", "-c", &script, &oam]).flags(&["--no-spare"]).with_events().start();
+        pool.open("a", json!({}));
+        let mut descriptors = Vec::new();
+        for _ in 0..5 {
+            assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
+            let victim = pool.when_ready(1)[0];
+            descriptors.push(procfs::usage(pool.pid()).unwrap().descriptors);
+            send_signal(victim, Signal::SIGKILL);
+            pool.event("workerDied");
+        }
+        assert_eq!(descriptors.iter().max(), descriptors.first(), "{start}: {descriptors:?}");
+        pool.ok("shutdown", json!({}));
+        pool.wait_exit();
+        let left = fs::read_to_string(left).unwrap();
+        for pid in left.lines().map(|pid| pid.parse().unwrap()) {
+            if start == "sleep 1000" {
+                until("what the dead worker started is gone", || !lives(pid));
+            } else if lives(pid) {
+                send_signal(pid, Signal::SIGKILL);
+            }
+        }
+    }
 }
 
 #[test]

@@ -28,9 +28,25 @@ fn a_step_that_always_hangs_fails_for_good() {
     pool.open("a", json!({}));
     let turn = pool.start_turn("a", "boom");
     let error = pool.wait_fails(&turn);
-    assert_eq!(*error.data, json!({"code": "generation_failed", "workerCrashes": 3, "signal": "SIGKILL"}));
+    assert_eq!(
+        *error.data,
+        json!({"code": "generation_failed", "workerCrashes": 3, "reason": "hang", "signal": "SIGKILL"})
+    );
+    assert!(error.message.contains("the last one hung (no progress)"), "{}", error.message);
     assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
     assert_eq!(pool.counter("hangs"), 3);
+}
+
+#[test]
+fn a_worker_that_leaves_its_process_group_is_killed_too() {
+    let mut pool = workers()
+        .fault_once("leave-group", "word=boom")
+        .flags(&["--step-timeout", "0.3", "--no-spare"])
+        .start();
+    let worker = pool.when_ready(1)[0];
+    pool.play("a", [text("The gate is shut.")]);
+    assert_eq!(pool.turn("a", "boom")["text"], "The gate is shut.");
+    assert!(!exists(worker));
 }
 
 #[test]

@@ -4,11 +4,13 @@
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
 
 mod cancellation;
+mod counting;
 mod crashes;
 mod ends;
 mod growth;
 mod hangs;
 mod misbehaviour;
+mod npcs;
 mod pool;
 mod quarantine;
 mod starts;

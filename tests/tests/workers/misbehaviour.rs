@@ -4,11 +4,11 @@ use oam_ipc::{FromWorker, LogLevel};
 use oam_tests::script::text;
 use serde_json::json;
 
-use crate::pool::{until, workers};
+use crate::pool::{types, until, workers};
 
 #[test]
 fn a_worker_that_makes_no_sense_is_killed_and_its_step_played_again() {
-    for fault in ["garbage", "oversized"] {
+    for fault in ["garbage", "oversized", "no-calls", "ready-again"] {
         let mut pool = workers().fault_once(fault, "word=boom").with_events().start();
         pool.play("a", [text("The gate is shut.")]);
         let (result, _) = pool.streamed("a", "boom");
@@ -17,6 +17,58 @@ fn a_worker_that_makes_no_sense_is_killed_and_its_step_played_again() {
         assert_eq!(pool.event_types(), ["workerViolated", "workerDied", "stepReplayed"], "{fault}");
         assert_eq!(pool.counter("violations"), 1);
     }
+}
+
+#[test]
+fn a_worker_that_speaks_before_it_is_ready_is_replaced() {
+    let mut pool = workers().fault_once("early-pong", "").flags(&["--no-spare"]).start();
+    pool.open("a", json!({}));
+    assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
+    assert_eq!(pool.counter("violations"), 1);
+    let exit = pool.status()["lastExits"][0]["exit"].as_str().unwrap().to_owned();
+    assert!(exit.contains("before it was ready (it said `pong` before `ready`)"), "{exit}");
+}
+
+#[test]
+fn an_answer_without_end_is_cut_off_and_nobody_else_waits_for_it() {
+    for stream in [true, false] {
+        let mut pool = workers().fault("runaway:word=boom").flags(&["--workers", "2"]).start();
+        pool.open("a", json!({}));
+        pool.open("b", json!({}));
+        let turn = pool.start_turn_with("a", "boom", json!({"stream": stream}));
+        assert_eq!(pool.turn("b", "Hello")["text"], "You say: Hello");
+        let error = pool.wait_fails(&turn);
+        assert_eq!((&error.data["reason"], &error.data["workerCrashes"]), (&json!("violation"), &json!(3)));
+        assert!(error.message.contains("its answer is longer than 1048576 bytes"), "{}", error.message);
+        // The first time it was streamed, if it was to be; what was sent in the replays was not heard.
+        let heard = pool.events(&turn).last().map_or(0, |event| event["text"].as_str().unwrap_or("").len());
+        assert!(heard <= 1 << 20, "{heard}");
+        assert_eq!(heard > 0, stream);
+    }
+}
+
+#[test]
+fn a_worker_that_cannot_stream_is_not_asked_to() {
+    let mut pool = workers().worker_args(&["--no-streaming"]).start();
+    pool.play("a", [json!({"text": "The gate is shut.", "chunks": 3})]);
+    let (result, events) = pool.streamed("a", "x");
+    assert_eq!(result["text"], "The gate is shut.");
+    assert_eq!(types(&events), ["modelStep", "text"], "as a whole");
+}
+
+#[test]
+fn a_request_too_large_for_a_frame_fails_at_once_and_kills_nobody() {
+    let mut pool = workers().start();
+    pool.play("a", [text("one"), text("two")]);
+    for _ in 0..2 {
+        pool.turn("a", &"x".repeat(24 << 20));
+    }
+    let turn = pool.start_turn("a", &"x".repeat(24 << 20));
+    let error = pool.wait_fails(&turn);
+    assert_eq!(error.name, "context_size_exceeded");
+    assert!(error.message.contains("is over the limit of 67108864"), "{}", error.message);
+    let counters = pool.status()["counters"].clone();
+    assert_eq!((&counters["crashes"], &counters["started"]), (&json!({}), &json!(2)));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! An `oam stdio` whose system model is a pool of scripted workers, and what a test asks of it.
 
 use std::{
+    fs,
     ops::{Deref, DerefMut},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -216,6 +217,11 @@ pub(crate) fn types(events: &[Value]) -> Vec<&str> {
 /// Whether there is a process with this id, dead ones that nobody has reaped included.
 pub(crate) fn exists(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// Whether a process is there that is not dead already, whoever has to reap it.
+pub(crate) fn lives(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
 pub(crate) fn send_signal(pid: u32, signal: Signal) {

@@ -3,7 +3,7 @@
 use oam_tests::script::text;
 use serde_json::json;
 
-use crate::pool::workers;
+use crate::pool::{until, workers};
 
 #[test]
 fn a_step_that_crashes_three_workers_fails_and_the_session_goes_on() {
@@ -13,12 +13,30 @@ fn a_step_that_crashes_three_workers_fails_and_the_session_goes_on() {
     let turn = pool.start_turn("a", "boom");
     let error = pool.wait_fails(&turn);
     assert_eq!((error.code, error.name.as_str()), (-32012, "generation_failed"));
-    assert_eq!(*error.data, json!({"code": "generation_failed", "workerCrashes": 3, "signal": "SIGSEGV"}));
+    assert_eq!(
+        *error.data,
+        json!({"code": "generation_failed", "workerCrashes": 3, "reason": "crash", "signal": "SIGSEGV"})
+    );
     assert!(error.message.contains("SIGSEGV"), "{}", error.message);
     let status = pool.status();
     assert_eq!(status["counters"]["crashes"], json!({"SIGSEGV": 3}), "the verdict is final: {status}");
     assert_eq!((&status["counters"]["quarantined"], &status["counters"]["replays"]), (&json!(1), &json!(2)));
-    assert_eq!(pool.event("stepQuarantined"), json!({"type": "stepQuarantined", "crashes": 3}));
+    let [first, last] = [0, 2].map(|exit| status["lastExits"][exit]["worker"].clone());
+    assert_eq!(pool.event("stepReplayed"), json!({"type": "stepReplayed", "worker": first, "crashes": 1}));
+    assert_eq!(
+        pool.event("stepQuarantined"),
+        json!({"type": "stepQuarantined", "worker": last, "crashes": 3})
+    );
+    for words in [
+        &*format!(
+            "a step was played again, because worker {} was killed by SIGSEGV",
+            first.as_str().unwrap()
+        ),
+        "This request cost 3 workers, one after the other, and is given up; the last one was killed by SIGSEGV.",
+    ] {
+        let line = format!("warning: session \"a\", requestId {turn}: {words}");
+        until(&line, || pool.stderr().contains(&line));
+    }
 
     assert_eq!(pool.turn("a", "y")["text"], "two");
     let prompts: Vec<_> = pool.entries("a").iter().filter(|entry| entry["role"] == "user").cloned().collect();
@@ -32,7 +50,11 @@ fn how_many_crashes_are_enough_can_be_said() {
         pool.open("a", json!({}));
         let turn = pool.start_turn("a", "boom");
         let error = pool.wait_fails(&turn);
-        assert_eq!(*error.data, json!({"code": "generation_failed", "workerCrashes": crashes}), "no signal");
+        assert_eq!(
+            *error.data,
+            json!({"code": "generation_failed", "workerCrashes": crashes, "reason": "crash"}),
+            "no signal"
+        );
         assert_eq!(pool.crashes(), json!({"exit 1": crashes}));
     }
 }
@@ -68,6 +90,21 @@ fn of_several_steps_in_flight_the_guilty_one_is_found_and_the_others_pay_once() 
         // All that were in flight once, and the guilty one after each of its crashes but the last.
         assert_eq!(status["counters"]["replays"], together + 2, "{status}");
     }
+}
+
+#[test]
+fn two_requests_that_kill_workers_one_after_the_other_close_the_model_to_nobody() {
+    let mut pool = workers().fault("abort:word=boom").start();
+    for session in ["a", "b", "c"] {
+        pool.open(session, json!({}));
+    }
+    let guilty = ["a", "b"].map(|session| pool.start_turn(session, "boom"));
+    let innocent = pool.start_turn("c", "Hello");
+    for turn in &guilty {
+        assert_eq!(pool.wait_fails(turn).data["workerCrashes"], 3);
+    }
+    assert_eq!(pool.wait_ok(&innocent)["text"], "You say: Hello");
+    assert_eq!(pool.status()["breaker"], "closed");
 }
 
 #[test]

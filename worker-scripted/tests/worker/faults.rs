@@ -3,7 +3,7 @@
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 use nix::sys::signal::Signal;
-use oam_ipc::{DecodeError, FromWorker, ReadError, StepId, ToWorker};
+use oam_ipc::{DecodeError, FromWorker, Generate, Outcome, ReadError, StepId, ToWorker};
 
 use crate::process::{Worker, code_of, delta, step, streamed, text_of};
 
@@ -48,6 +48,18 @@ fn a_crash_that_needs_streaming_leaves_other_steps_alone() {
     let mut worker = Worker::ready(&["--fault", "crash-streaming", "--fault", "kill:stream"]);
     worker.ask(step(1, "Hello."));
     assert_eq!(text_of(worker.hear()), "You say: Hello.");
+}
+
+#[test]
+fn a_crash_that_needs_a_streamed_answer_leaves_rounds_of_tool_calls_alone() {
+    let mut worker = Worker::ready(&["--fault", "crash-streaming"]);
+    let script = r#"oam-script: [{"toolCalls": [{"name": "wave"}]}]"#;
+    worker.ask(Generate { instructions: Some(script.into()), ..streamed(1, "Hello.") });
+    let end = worker.hear();
+    assert!(matches!(&end, FromWorker::Finished { outcome: Outcome::ToolCalls { .. }, .. }), "{end:?}");
+    worker.ask(streamed(2, "Hello."));
+    assert_eq!(worker.hear_all(2), ["You ", "say: "].map(|piece| delta(2, piece)));
+    assert_died_of(worker.exit(), Signal::SIGABRT);
 }
 
 #[test]

@@ -2,15 +2,10 @@
 
 use std::time::Duration;
 
-use oam_agent::ToolChoice;
-use oam_game::{Emotion, Memory, MemoryTools, NpcOptions, Relationship, ReplyFormat};
+use oam_game::{AllowedEmotions, Emotion, Memory, MemoryTools, NpcOptions, Relationship, ReplyFormat};
 use serde_json::Value;
 
-use crate::{
-    coding,
-    message::BridgeError,
-    params::{Params, TimeLimit},
-};
+use crate::{coding, message::BridgeError, params::Params};
 
 const OPTION_MEMBERS: &[&str] = &[
     "replyFormat",
@@ -58,15 +53,15 @@ pub(crate) fn npc_options(
     Ok(NpcOptions {
         reply_format: reply_format(&options, "replyFormat")?.unwrap_or(defaults.reply_format),
         grounding_tool: options.optional_string("groundingTool")?.map(str::to_owned),
-        tool_choice: coding::tool_choice(&options, "toolChoice")?.unwrap_or(ToolChoice::Explicit),
+        tool_choice: coding::tool_choice(&options, "toolChoice")?.unwrap_or(defaults.tool_choice),
         max_tool_rounds: integer("maxToolRounds", defaults.max_tool_rounds)?,
         max_tool_calls: integer("maxToolCalls", defaults.max_tool_calls)?,
-        tool_timeout: options
-            .optional_seconds("toolTimeoutSeconds")?
-            .map_or(tool_timeout, TimeLimit::duration),
-        world_readable: strings(&options, "worldReadable")?.unwrap_or(defaults.world_readable),
-        world_writable: strings(&options, "worldWritable")?.unwrap_or(defaults.world_writable),
-        world_context_paths: strings(&options, "worldContextPaths")?.unwrap_or(defaults.world_context_paths),
+        tool_timeout: options.time_limit("toolTimeoutSeconds", tool_timeout)?,
+        world_readable: options.optional_texts("worldReadable")?.unwrap_or(defaults.world_readable),
+        world_writable: options.optional_texts("worldWritable")?.unwrap_or(defaults.world_writable),
+        world_context_paths: options
+            .optional_texts("worldContextPaths")?
+            .unwrap_or(defaults.world_context_paths),
         memory_tools: memory_tools(&options, "memoryTools")?.unwrap_or(defaults.memory_tools),
         max_facts: integer("maxFacts", defaults.max_facts)?,
         max_relationship_change: integer("maxRelationshipChange", defaults.max_relationship_change)?,
@@ -78,7 +73,7 @@ pub(crate) fn npc_options(
         compact_after_turns: integer("compactAfterTurns", defaults.compact_after_turns)?,
         keep_recent_turns: integer("keepRecentTurns", defaults.keep_recent_turns)?,
         fallback_on_guardrail: flag("fallbackOnGuardrail", defaults.fallback_on_guardrail)?,
-        fallback_lines: strings(&options, "fallbackLines")?.unwrap_or(defaults.fallback_lines),
+        fallback_lines: options.optional_texts("fallbackLines")?.unwrap_or(defaults.fallback_lines),
         temperature: options.optional_number("temperature", f64::NEG_INFINITY)?,
         maximum_response_tokens: self::integer(&options, "maximumResponseTokens")?,
         bark_maximum_tokens: integer("barkMaximumTokens", defaults.bark_maximum_tokens)?,
@@ -94,7 +89,7 @@ pub(crate) fn memory(
     let Some(memory) = params.optional_object(key)? else { return Ok(Memory::default()) };
     warnings.extend(memory.unknown_members(MEMORY_MEMBERS));
     Ok(Memory {
-        facts: strings(&memory, "facts")?.unwrap_or_default(),
+        facts: memory.optional_texts("facts")?.unwrap_or_default(),
         relationship: Relationship::new(integer(&memory, "relationship")?.unwrap_or_default()),
         summary: memory.optional_string("summary")?.map(str::to_owned),
     })
@@ -102,11 +97,6 @@ pub(crate) fn memory(
 
 fn integer(params: &Params<'_>, key: &str) -> Result<Option<i64>, BridgeError> {
     params.optional_integer(key, i64::MIN)
-}
-
-fn strings(params: &Params<'_>, key: &str) -> Result<Option<Vec<String>>, BridgeError> {
-    let strings = params.optional_strings(key)?;
-    Ok(strings.map(|strings| strings.into_iter().map(str::to_owned).collect()))
 }
 
 fn reply_format(options: &Params<'_>, key: &str) -> Result<Option<ReplyFormat>, BridgeError> {
@@ -138,17 +128,11 @@ fn secrets_threshold(options: &Params<'_>, default: Option<i64>) -> Result<Optio
     if options.has(key) { integer(options, key) } else { Ok(default) }
 }
 
-/// The emotions at `key`, each once; all when the list is empty.
-fn emotions(options: &Params<'_>, key: &str) -> Result<Option<Vec<Emotion>>, BridgeError> {
-    let Some(names) = options.optional_strings(key)? else { return Ok(None) };
-    let mut emotions = Vec::new();
-    for name in names {
-        let emotion = Emotion::read(name).unwrap_or_default();
-        if !emotions.contains(&emotion) {
-            emotions.push(emotion);
-        }
-    }
-    Ok(Some(if emotions.is_empty() { Emotion::ALL.to_vec() } else { emotions }))
+/// The emotions at `key`. A word that is none counts as neutral.
+fn emotions(options: &Params<'_>, key: &str) -> Result<Option<AllowedEmotions>, BridgeError> {
+    let names = options.optional_strings(key)?;
+    let read = |name| Emotion::read(name).unwrap_or_default();
+    Ok(names.map(|names| AllowedEmotions::new(names.into_iter().map(read))))
 }
 
 const MEMORY_TOOL_FORMS: &str = "a list of \"rememberFact\" and \"changeRelationship\", \"all\" or \"none\"";

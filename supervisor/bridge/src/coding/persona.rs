@@ -36,16 +36,13 @@ pub(crate) fn persona(
 }
 
 /// The persona that these members make.
-pub(crate) fn persona_of(members: &Params<'_>) -> Result<Persona, BridgeError> {
+fn persona_of(members: &Params<'_>) -> Result<Persona, BridgeError> {
     let name = members.string("name")?;
     if name.trim().is_empty() {
         return Err(BridgeError::invalid_params(format!("'{}' must not be empty.", members.path("name"))));
     }
     let text = |key| Ok::<_, BridgeError>(members.optional_string(key)?.unwrap_or_default().to_owned());
-    let texts = |key| {
-        let texts = members.optional_strings(key)?.unwrap_or_default();
-        Ok::<_, BridgeError>(texts.into_iter().map(str::to_owned).collect())
-    };
+    let texts = |key| Ok::<_, BridgeError>(members.optional_texts(key)?.unwrap_or_default());
     let defaults = Persona::new(name);
     Ok(Persona {
         role: text("role")?,

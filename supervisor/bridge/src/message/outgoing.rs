@@ -78,6 +78,13 @@ impl Members {
         Payload(Cow::Owned(into_text(text)))
     }
 
+    /// The members as a log shows them: `session "guard", requestId 3`.
+    pub fn for_log(&self) -> String {
+        let members = self.payload().to_value();
+        let members = members.as_object().into_iter().flatten();
+        members.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// The object of just these members.
     pub fn payload(&self) -> Payload {
         Payload(Cow::Owned(format!("{{{}}}", self.0)))
@@ -240,6 +247,7 @@ mod tests {
             "session/event",
             Members::new().with("session", "gu\"ard").with("requestId", &id),
         );
+        assert_eq!(context.members().for_log(), "session \"gu\\\"ard\", requestId 3");
         let empty = Payload::empty_object();
         let params = context.members().payload_with("call", &json!({"id": "c", "n": 1.0}));
         let event = Payload::of(&json!({"type": "partial"}));

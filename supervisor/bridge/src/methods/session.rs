@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    coding::{self, SessionOptions},
+    coding::{self, SessionOptions, ToolAdvice},
     message::{BridgeError, EventContext, Members, Payload},
     queue::OperationQueue,
     registry::{MethodRegistry, MethodSet, Reply, Request},
@@ -105,7 +105,7 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
             "'options.toolChoice' names tool '{name}', which is not in 'tools'."
         )));
     }
-    warnings.extend(coding::tool_count_warning(tools.len()));
+    warnings.extend(coding::tool_count_warning(tools.len(), ToolAdvice::Narrow));
     let choice = coding::model(bridge, params, "model")?;
     warnings.extend(choice.availability_warning());
     let setup = AgentSetup {
@@ -291,7 +291,7 @@ fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError
     let set = coding::required_tools(&request.params, "tools", session.tool_timeout)?;
     check_tool_names(&set.tools)?;
     let mut warnings = set.warnings;
-    warnings.extend(coding::tool_count_warning(set.tools.len()));
+    warnings.extend(coding::tool_count_warning(set.tools.len(), ToolAdvice::Narrow));
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.set_tools(set.tools)?;
@@ -315,7 +315,10 @@ fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         ..defaults
     };
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
-        let summary = session.agent.compact(&compaction, |_| operation.commit().is_ok()).await?;
+        let summary = session
+            .agent
+            .compact(&compaction, |_| operation.commit().map_err(|_| AgentError::Cancelled))
+            .await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
 }

@@ -17,11 +17,11 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     sync::mpsc,
     task::yield_now,
-    time::sleep,
+    time::{sleep, timeout},
 };
 
 use super::lines::{Line, LineSplitter, MAX_LINE_BYTES};
-use crate::outbox::{Outbox, OutboxConsumer};
+use crate::outbox::{OVERFLOW_GRACE, Outbox, OutboxConsumer};
 
 /// As much as a pipe holds.
 const READ_BUFFER_BYTES: usize = 64 << 10;
@@ -254,17 +254,21 @@ async fn write_messages(mut writer: impl AsyncWrite + Unpin, mut messages: Outbo
         let written = async {
             let mut rest = &*batch;
             while !rest.is_empty() {
-                let count = writer.write(rest).await?;
+                let Some(count) = write_some(&mut writer, rest, &mut messages).await? else {
+                    return Ok(false);
+                };
                 if count == 0 {
                     return Err(ErrorKind::WriteZero.into());
                 }
                 rest = &rest[count..];
                 messages.note_written(count);
             }
-            writer.flush().await
+            writer.flush().await?;
+            Ok(true)
         };
         match written.await {
-            Ok(()) => messages.recycle(batch),
+            Ok(true) => messages.recycle(batch),
+            Ok(false) => return Some(End::Overflowed),
             Err(error) if is_disconnect(&error) => return Some(End::OutputClosed),
             Err(error) => {
                 tracing::error!(%error, "the output cannot be written");
@@ -273,6 +277,23 @@ async fn write_messages(mut writer: impl AsyncWrite + Unpin, mut messages: Outbo
         }
     }
     messages.is_overflowed().then_some(End::Overflowed)
+}
+
+/// Writes as much of `bytes` as the client takes at once; `None` when it takes nothing and is given up.
+async fn write_some(
+    writer: &mut (impl AsyncWrite + Unpin),
+    bytes: &[u8],
+    messages: &mut OutboxConsumer,
+) -> io::Result<Option<usize>> {
+    let mut writing = pin!(writer.write(bytes));
+    loop {
+        // It looks at the write first, so time in which nobody got round to writing does not count.
+        match timeout(OVERFLOW_GRACE, &mut writing).await {
+            Ok(written) => return written.map(Some),
+            Err(_) if messages.note_stuck() => return Ok(None),
+            Err(_) => {}
+        }
+    }
 }
 
 fn is_disconnect(error: &io::Error) -> bool {

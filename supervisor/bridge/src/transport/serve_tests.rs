@@ -88,7 +88,7 @@ async fn a_client_that_stops_reading_is_still_heard() {
 
 #[tokio::test]
 async fn a_client_that_never_reads_is_given_up() {
-    let limits = OutboxLimits { merge_text_above: 1, overflow_above: 1000 };
+    let limits = OutboxLimits { merge_growth_above: 1, overflow_above: 1000 };
     let (connection, messages) = TestConnection::with_limits(limits);
     let (output, _client) = duplex(16);
     let questions = b"question\n".repeat(1000);

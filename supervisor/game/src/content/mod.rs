@@ -4,15 +4,17 @@
 mod tests;
 mod wording;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use oam_agent::{AgentError, Model, Tool, ToolPolicy, TurnHost, schema::GenerationSchema};
+use oam_agent::{
+    AgentError, AgentOptions, GenerationOptions, Model, Tool, TurnHost, schema::GenerationSchema,
+};
 use serde_json::Value;
 
 use crate::one_off::Question;
 
 /// Writes content (docs/PROTOCOL.md, `content/generate`). Each piece is a fresh session, so a generator keeps nothing.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ContentGenerator {
     /// Who writes.
     pub model: Arc<dyn Model>,
@@ -20,15 +22,6 @@ pub struct ContentGenerator {
     pub instructions: Option<String>,
     /// At least 0; `None` leaves it to the model.
     pub temperature: Option<f64>,
-}
-
-impl fmt::Debug for ContentGenerator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContentGenerator")
-            .field("instructions", &self.instructions)
-            .field("temperature", &self.temperature)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What is to be written.
@@ -62,11 +55,16 @@ impl ContentGenerator {
         let question = Question {
             model: &self.model,
             instructions: wording::instructions(self.instructions.as_deref()),
-            temperature: self.temperature,
-            tools: &request.tools,
-            policy: ToolPolicy::default(),
             prompt: wording::prompt(request),
-            schema: Arc::clone(&request.schema),
+            tools: &request.tools,
+            options: AgentOptions {
+                generation: GenerationOptions {
+                    temperature: self.temperature,
+                    ..GenerationOptions::default()
+                },
+                ..AgentOptions::default()
+            },
+            schema: Some(Arc::clone(&request.schema)),
             is_lenient: false,
         };
         // A turn with a schema has a structured answer.

@@ -9,12 +9,12 @@ mod options;
 mod tests;
 mod wording;
 
-use std::{fmt, num::NonZeroUsize, sync::Arc};
+use std::{num::NonZeroUsize, sync::Arc};
 
 use futures_util::{StreamExt, stream};
 use oam_agent::{
-    AgentError, ErrorCode, Model, ModelError, Tool, ToolChoice, ToolPolicy, ToolRecord, TurnHost,
-    TurnResponse, Usage, json_text, schema::GenerationSchema,
+    AgentError, AgentOptions, ErrorCode, GenerationOptions, Model, ModelError, Tool, ToolChoice, ToolPolicy,
+    ToolRecord, TurnHost, TurnResponse, Usage, json_text, schema::GenerationSchema,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub use options::{DecisionOption, DecisionOptions, InvalidOptions, OptionId};
 use crate::{one_off::Question, persona::Persona};
 
 /// Makes decisions (docs/PROTOCOL.md, `decision/decide`).
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct DecisionEngine {
     /// Who decides.
     pub model: Arc<dyn Model>,
@@ -34,16 +34,6 @@ pub struct DecisionEngine {
     pub temperature: Option<f64>,
     /// How many steps of a decision may call tools.
     pub max_tool_rounds: u32,
-}
-
-impl fmt::Debug for DecisionEngine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecisionEngine")
-            .field("instructions", &self.instructions)
-            .field("temperature", &self.temperature)
-            .field("max_tool_rounds", &self.max_tool_rounds)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What is to be decided.
@@ -109,7 +99,7 @@ impl DecisionEngine {
         }
         match (self.ask(request, host).await, request.options.fallback()) {
             (Ok(response), _) => Decision::read(response, &request.options),
-            (Err(error), Some(fallback)) if is_blocked(&error) => {
+            (Err(error), Some(fallback)) if error.is_blocked() => {
                 Ok(Decision { is_fallback: true, ..Decision::without_model(fallback, "", 0) })
             }
             (Err(error), _) => Err(error),
@@ -146,24 +136,26 @@ impl DecisionEngine {
         let question = Question {
             model: &self.model,
             instructions: wording::instructions(self.instructions.as_deref(), request.actor.as_ref()),
-            temperature: self.temperature,
-            tools: &request.tools,
-            policy: ToolPolicy {
-                choice: request.tool_choice.clone(),
-                max_tool_rounds: self.max_tool_rounds,
-                max_tool_calls: MAX_TOOL_CALLS,
-                enabled_tools: None,
-            },
             prompt: wording::prompt(request),
-            schema: Arc::new(schema.schema),
+            tools: &request.tools,
+            options: AgentOptions {
+                policy: ToolPolicy {
+                    choice: request.tool_choice.clone(),
+                    max_tool_rounds: self.max_tool_rounds,
+                    max_tool_calls: MAX_TOOL_CALLS,
+                    enabled_tools: None,
+                },
+                generation: GenerationOptions {
+                    temperature: self.temperature,
+                    ..GenerationOptions::default()
+                },
+                ..AgentOptions::default()
+            },
+            schema: Some(Arc::new(schema.schema)),
             is_lenient: true,
         };
         question.ask(host).await
     }
-}
-
-fn is_blocked(error: &AgentError) -> bool {
-    matches!(error.code(), ErrorCode::GuardrailViolation | ErrorCode::Refusal)
 }
 
 impl Decision {

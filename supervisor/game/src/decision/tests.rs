@@ -4,7 +4,7 @@ use std::sync::{
 };
 
 use expect_test::expect;
-use oam_agent::{NoHost, ToolCall, ToolMode, ToolOutput, TurnEvent};
+use oam_agent::{NoHost, ToolCall, ToolMode, ToolOutput, TurnClient, TurnEvent};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -284,7 +284,9 @@ impl Drop for CountedHost<'_> {
 
 impl TurnHost for CountedHost<'_> {
     fn event(&mut self, _: TurnEvent) {}
+}
 
+impl TurnClient for CountedHost<'_> {
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
         NoHost.call_client(call)
     }

@@ -4,7 +4,12 @@
 use serde_json::{Value, json};
 
 use super::{DecisionOptions, DecisionRequest};
-use crate::{one_off::facts, persona::Persona};
+use crate::{
+    one_off::facts,
+    persona::Persona,
+    sentences::{labelled, list, sentence},
+    wording::{GOALS, PERSONALITY},
+};
 
 /// The instructions of an engine that brings none.
 const DEFAULT_INSTRUCTIONS: &str = "You make decisions for characters in a video game. Choose the option that fits \
@@ -22,21 +27,12 @@ pub(super) fn instructions(given: Option<&str>, actor: Option<&Persona>) -> Stri
     let mut lines = vec![given.unwrap_or(DEFAULT_INSTRUCTIONS).to_owned()];
     if let Some(Persona { name, role, personality, goals, .. }) = actor {
         let who = [name.trim(), role.trim()].into_iter().filter(|part| !part.is_empty());
-        let who = who.collect::<Vec<_>>().join(", ");
-        lines.extend(sentence("You decide for ", &who));
-        lines.extend(sentence("Personality: ", personality));
-        let goals = goals.iter().map(|goal| goal.trim()).map(|goal| goal.strip_suffix('.').unwrap_or(goal));
-        let goals = goals.filter(|goal| !goal.is_empty()).collect::<Vec<_>>().join("; ");
-        lines.extend(sentence("Goals: ", &goals));
+        let who = sentence(&who.collect::<Vec<_>>().join(", "));
+        lines.extend(who.map(|who| format!("You decide for {who}")));
+        lines.extend(labelled(PERSONALITY, sentence(personality)));
+        lines.extend(labelled(GOALS, list(goals)));
     }
     lines.join("\n")
-}
-
-/// The text behind its label, closed like a sentence; nothing for a blank one.
-fn sentence(label: &str, text: &str) -> Option<String> {
-    let text = text.trim();
-    let end = if text.ends_with(['.', '!', '?', '"', '\'']) { "" } else { "." };
-    (!text.is_empty()).then(|| format!("{label}{text}{end}"))
 }
 
 /// The situation, the facts, the options.

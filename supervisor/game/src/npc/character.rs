@@ -1,8 +1,8 @@
 //! What a character is at a moment, and what follows from it: instructions, memory note, tools.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
-use oam_agent::{AgentError, RESPOND_DIRECTLY, Tool, ToolChoice, check_tool_names, schema::GenerationSchema};
+use oam_agent::{Tool, ToolChoice, ToolName, check_tool_names, schema::GenerationSchema};
 
 use super::{NpcDraft, memory_tools, mind::Mind, options::NpcOptions};
 use crate::{
@@ -20,7 +20,7 @@ pub enum NpcError {
     #[error("{0}")]
     Tools(String),
     /// An option names a tool that the NPC does not have.
-    #[error("'options.{option}' names tool '{tool}', which {name} does not have. {available}")]
+    #[error("{name} does not have tool '{tool}'. {available}")]
     UnknownTool {
         /// The option.
         option: &'static str,
@@ -43,7 +43,7 @@ pub(super) struct Briefing {
 #[derive(Debug)]
 pub(super) struct Character {
     pub(super) persona: Persona,
-    pub(super) options: NpcOptions,
+    pub(super) options: Arc<NpcOptions>,
     pub(super) mind: Mind,
     /// The tools that the game gives it.
     game_tools: Vec<Tool>,
@@ -80,6 +80,7 @@ impl Character {
         let has_fact_tools = tools.iter().any(|tool| !memory_tools::is_memory_tool(tool));
         let reply_schema = Arc::new(reply_schema(&persona, &options, has_fact_tools));
         let tools = tools.into();
+        let options = Arc::new(options);
         Ok(Self { persona, options, mind, game_tools, tools, has_fact_tools, reply_schema, fallbacks: 0 })
     }
 
@@ -87,7 +88,7 @@ impl Character {
         NpcDraft {
             persona: self.persona.clone(),
             memory: self.mind.memory(),
-            options: self.options.clone(),
+            options: NpcOptions::clone(&self.options),
             tools: self.game_tools.clone(),
         }
     }
@@ -102,31 +103,29 @@ impl Character {
     }
 
     pub(super) fn briefing(&self) -> Briefing {
-        let memory = self.mind.memory();
-        let secrets = Secrets::of(&self.options, memory.relationship);
+        let secrets = Secrets::of(&self.options, self.mind.relationship());
         let instructions = instructions(&self.persona, &self.options, secrets, self.has_fact_tools);
-        let offers_relationship = self.options.memory_tools.change_relationship;
         Briefing {
             instructions: instructions.into(),
-            memory_note: memory_note(&memory, offers_relationship).map(Into::into),
+            memory_note: self.memory_note(),
             tools: Arc::clone(&self.tools),
         }
     }
 
-    /// The world's state that every prompt tells of.
-    pub(super) fn game_state(&self, world: Option<&World>) -> String {
-        world.map(|world| world.summary(&paths(&self.options.world_context_paths))).unwrap_or_default()
+    /// What the memory adds to the instructions.
+    pub(super) fn memory_note(&self) -> Option<Arc<str>> {
+        let offers_relationship = self.options.memory_tools.change_relationship;
+        memory_note(&self.mind.memory(), offers_relationship).map(Into::into)
     }
 
-    /// The next of the fallback lines, in rotation.
-    pub(super) fn next_fallback_line(&mut self) -> String {
-        let own: Vec<_> = self
-            .options
-            .fallback_lines
-            .iter()
-            .map(|line| line.trim())
-            .filter(|line| !line.is_empty())
-            .collect();
+    /// The names of the tools that the game gives it.
+    pub(super) fn game_tool_names(&self) -> Vec<ToolName> {
+        self.game_tools.iter().map(|tool| tool.name().clone()).collect()
+    }
+
+    /// The next of these fallback lines, in rotation.
+    pub(super) fn next_fallback_line(&mut self, own: &[String]) -> String {
+        let own: Vec<_> = own.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
         let lines = if own.is_empty() { &wording::FALLBACK_LINES[..] } else { &own };
         let line = lines[self.fallbacks % lines.len()].to_owned();
         self.fallbacks = self.fallbacks.wrapping_add(1);
@@ -135,10 +134,7 @@ impl Character {
 }
 
 fn check(tools: &[Tool], name: &str, options: &NpcOptions) -> Result<(), NpcError> {
-    let tools_error = |error: AgentError| NpcError::Tools(error.to_string());
-    let is_reserved = |tool: &&Tool| tool.name().as_str() == RESPOND_DIRECTLY;
-    let others: Vec<Tool> = tools.iter().filter(|tool| !is_reserved(tool)).cloned().collect();
-    check_tool_names(&others).map_err(tools_error)?;
+    check_tool_names(tools).map_err(|error| NpcError::Tools(error.to_string()))?;
     let chosen = match &options.tool_choice {
         ToolChoice::Tool(tool) => Some(tool),
         _ => None,
@@ -149,12 +145,14 @@ fn check(tools: &[Tool], name: &str, options: &NpcOptions) -> Result<(), NpcErro
             return Err(NpcError::UnknownTool { option, tool, name, available });
         }
     }
-    check_tool_names(tools).map_err(tools_error)
+    Ok(())
 }
 
-/// The paths that are paths.
-fn paths(texts: &[String]) -> Vec<WorldPath> {
-    texts.iter().filter_map(|text| text.parse().ok()).collect()
+/// The paths that are paths, each once.
+pub(super) fn paths(texts: &[String]) -> Vec<WorldPath> {
+    let mut seen = HashSet::new();
+    let paths = texts.iter().filter_map(|text| text.parse::<WorldPath>().ok());
+    paths.filter(|path| seen.insert(path.to_string())).collect()
 }
 
 fn available(tools: &[Tool]) -> String {

@@ -3,51 +3,59 @@
 //! The turn hands its hold on the conversation over to the compaction, so the next turn waits for it and nothing
 //! comes in between. A compaction that fails changes nothing; the next turn's tries again.
 
-use oam_agent::{Compaction, Speakers, SummaryKeeper};
+use std::sync::{MutexGuard, PoisonError};
+
+use oam_agent::{Compaction, ErrorCode, ModelError, Speakers, SummaryKeeper};
 use tokio::{sync::OwnedMutexGuard, task::AbortHandle};
 
 use super::Npc;
 use crate::wording;
 
-/// The compaction that runs, if one does. Ends with the NPC.
+/// What runs in the background for a character. It keeps the character alive until it ends.
 #[derive(Debug, Default)]
-pub(super) struct RunningCompaction(Option<AbortHandle>);
-
-impl RunningCompaction {
-    fn abort(&mut self) {
-        if let Some(task) = self.0.take() {
-            task.abort();
-        }
-    }
+pub(super) enum Background {
+    #[default]
+    Idle,
+    /// A compaction, perhaps one that has ended by now.
+    Running(AbortHandle),
+    /// Nothing runs, nor ever will.
+    Stopped,
 }
 
 impl Npc {
     /// Starts a compaction if the conversation has become long enough. `conversation` is the hold on it.
     pub(super) fn compact_when_due(&self, conversation: OwnedMutexGuard<()>) {
         let Some(compaction) = self.due_compaction() else { return };
+        let mut background = self.background();
+        if let Background::Stopped = *background {
+            return;
+        }
         let npc = self.clone();
         let task = tokio::spawn(async move {
             let _conversation = conversation;
             npc.compact(&compaction).await;
         });
-        let mut running = self.running_compaction();
-        running.0 = Some(task.abort_handle());
+        *background = Background::Running(task.abort_handle());
     }
 
-    /// Ends a compaction that is under way, without effect. For a character that is deleted.
+    /// Ends a compaction that is under way, without effect, and starts none any more. For a character that is
+    /// deleted.
     pub fn stop_compaction(&self) {
-        self.running_compaction().abort();
+        let before = std::mem::replace(&mut *self.background(), Background::Stopped);
+        if let Background::Running(task) = before {
+            task.abort();
+        }
     }
 
-    fn running_compaction(&self) -> std::sync::MutexGuard<'_, RunningCompaction> {
-        self.inner.compaction.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn background(&self) -> MutexGuard<'_, Background> {
+        self.inner.background.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn due_compaction(&self) -> Option<Compaction> {
         let character = self.character();
         let (after, keep) =
             (character.options.compact_after_turns, character.options.keep_recent_turns.max(0));
-        let turns = i64::try_from(self.turn_count()).unwrap_or(i64::MAX);
+        let turns = i64::try_from(self.inner.agent.turn_count()).unwrap_or(i64::MAX);
         if after <= 0 || turns < after || turns <= keep {
             return None;
         }
@@ -61,17 +69,21 @@ impl Npc {
     }
 
     async fn compact(&self, compaction: &Compaction) {
-        let mind = self.character().mind.clone();
+        let agent = &self.inner.agent;
         let keep_summary = |summary: &str| {
             let summary = summary.trim();
             if summary.is_empty() {
-                return false;
+                let message = "The model gave an empty summary.";
+                return Err(ModelError::new(ErrorCode::GenerationFailed, message).into());
             }
-            mind.set_summary(summary.to_owned());
-            true
+            // With the character locked, so that a revision of its memory does not overwrite it.
+            let character = self.character();
+            character.mind.set_summary(summary.to_owned());
+            agent.set_context_note(character.memory_note());
+            Ok(())
         };
-        if let Err(error) = self.inner.agent.compact(compaction, keep_summary).await {
-            let name = &self.character().persona.name;
+        if let Err(error) = agent.compact(compaction, keep_summary).await {
+            let name = &compaction.speakers.assistant;
             tracing::warn!(npc = %name, "could not summarize older turns; the next turn tries again: {error}");
         }
     }

@@ -1,12 +1,10 @@
 //! The tools by which a character changes its own memory. They stage; the turn applies.
 
-use std::sync::Arc;
-
-use oam_agent::{Tool, ToolCall, ToolDefinition, ToolName, ToolOutput};
+use oam_agent::{Tool, ToolCall, ToolOutput};
 use serde_json::{Value, json};
 
 use super::{mind::Mind, options::NpcOptions};
-use crate::{memory::Remembered, wording};
+use crate::{local_tool::local_tool, memory::Remembered, wording};
 
 pub(super) fn is_memory_tool(tool: &Tool) -> bool {
     [wording::REMEMBER_FACT, wording::CHANGE_RELATIONSHIP].contains(&tool.name().as_str())
@@ -22,11 +20,11 @@ pub(super) fn tools(options: &NpcOptions, mind: &Mind) -> Vec<Tool> {
             "properties": {"fact": {"type": "string", "description": wording::FACT_DESCRIPTION}},
             "required": ["fact"],
         });
-        tools.extend(tool(
+        tools.push(local_tool(
             wording::REMEMBER_FACT,
             wording::REMEMBER_FACT_DESCRIPTION,
             &parameters,
-            move |call| remember_fact(&mind, call),
+            move |call| remember_fact(&mind, call).map(ToolOutput::Text),
         ));
     }
     if options.memory_tools.change_relationship {
@@ -43,29 +41,14 @@ pub(super) fn tools(options: &NpcOptions, mind: &Mind) -> Vec<Tool> {
             },
             "required": ["reason", "delta"],
         });
-        tools.extend(tool(
+        tools.push(local_tool(
             wording::CHANGE_RELATIONSHIP,
             wording::CHANGE_RELATIONSHIP_DESCRIPTION,
             &parameters,
-            move |call| change_relationship(&mind, call, most),
+            move |call| change_relationship(&mind, call, most).map(ToolOutput::Text),
         ));
     }
     tools
-}
-
-fn tool(
-    name: &str,
-    description: &str,
-    parameters: &Value,
-    run: impl Fn(&ToolCall) -> Result<String, String> + Send + Sync + 'static,
-) -> Option<Tool> {
-    let name = ToolName::new(name)?;
-    let (definition, _) = ToolDefinition::from_json_schema(name, description, parameters).ok()?;
-    let tool = Tool::local(definition, move |call: Arc<ToolCall>| {
-        let output = run(&call).map_or_else(ToolOutput::Error, ToolOutput::Text);
-        std::future::ready(output)
-    });
-    Some(tool.lenient())
 }
 
 fn remember_fact(mind: &Mind, call: &ToolCall) -> Result<String, String> {
@@ -96,5 +79,5 @@ fn argument<'a, T>(
     read: impl FnOnce(&'a Value) -> Option<T>,
 ) -> Result<T, String> {
     let value = call.arguments.get(name);
-    value.and_then(read).ok_or_else(|| wording::wrong_argument(name, &call.name, kind, value))
+    value.and_then(read).ok_or_else(|| wording::wrong_argument(&call.name, name, kind, value))
 }

@@ -12,11 +12,13 @@ mod memory_tools;
 mod mind;
 mod options;
 mod talk;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oam_agent::{
-    Agent, AgentOptions, AgentSetup, Model, Tool,
+    Agent, AgentOptions, AgentSetup, Model, Tool, ToolName,
     transcript::{Transcript, json::SavedTranscript},
 };
 use serde::Serialize;
@@ -26,9 +28,13 @@ pub use host::DialogueHost;
 pub use options::{MemoryTools, NpcOptions, ReplyFormat};
 pub use talk::{DialogueTurn, PlayerLine};
 
-use crate::{memory::Memory, persona::Persona, world::World};
+use crate::{
+    memory::{Memory, Relationship},
+    persona::Persona,
+    world::World,
+};
 use character::{Briefing, Character};
-use compaction::RunningCompaction;
+use compaction::Background;
 
 /// How an NPC starts.
 #[derive(Debug, Clone)]
@@ -93,11 +99,12 @@ pub struct Npc {
 struct Inner {
     agent: Agent,
     world: Option<World>,
-    /// Locked for moments only, never across a wait.
+    /// Locked for moments only, never across a wait. Its memory, the agent's settings and the world may be locked with
+    /// the character locked, never the other way round.
     character: Mutex<Character>,
     /// Held by whatever is changing the conversation: a turn, a reset, the compaction after a turn.
     conversation: Arc<tokio::sync::Mutex<()>>,
-    compaction: Mutex<RunningCompaction>,
+    background: Mutex<Background>,
 }
 
 /// A character as it is saved (docs/PROTOCOL.md, `npc/state`).
@@ -111,6 +118,23 @@ pub struct NpcState {
     pub memory: Memory,
     /// Its completed turns.
     pub transcript: SavedTranscript,
+    /// How it behaves.
+    pub options: NpcOptions,
+}
+
+/// What a game shows of a character in a list.
+#[derive(Debug, Clone)]
+pub struct NpcOverview {
+    /// Its name.
+    pub name: String,
+    /// Its role.
+    pub role: String,
+    /// The tools that the game gives it.
+    pub tools: Vec<ToolName>,
+    /// How it feels about the player.
+    pub relationship: Relationship,
+    /// How many turns its conversation holds, the one in progress included.
+    pub turn_count: usize,
 }
 
 /// What a game can revise of a character, in one go.
@@ -149,9 +173,9 @@ impl Npc {
             options: AgentOptions::default(),
         };
         let agent = Agent::new(model, setup).map_err(|error| NpcError::Tools(error.to_string()))?;
-        let (conversation, compaction) = (Arc::default(), Mutex::default());
+        let (conversation, background) = (Arc::default(), Mutex::default());
         let character = Mutex::new(character);
-        Ok(Self { inner: Arc::new(Inner { agent, world, character, conversation, compaction }) })
+        Ok(Self { inner: Arc::new(Inner { agent, world, character, conversation, background }) })
     }
 
     fn character(&self) -> MutexGuard<'_, Character> {
@@ -162,11 +186,6 @@ impl Npc {
     /// All tools the model sees: the game's, the world's, the memory's.
     pub fn tools(&self) -> Arc<[Tool]> {
         Arc::clone(&self.character().tools)
-    }
-
-    /// What a game can revise, as it is now.
-    pub fn draft(&self) -> NpcDraft {
-        self.character().draft()
     }
 
     /// Who the character is now.
@@ -181,16 +200,27 @@ impl Npc {
 
     /// How it behaves now.
     pub fn options(&self) -> NpcOptions {
-        self.character().options.clone()
+        NpcOptions::clone(&self.character().options)
     }
 
-    /// How many turns its conversation holds, the one in progress included.
-    pub fn turn_count(&self) -> usize {
-        self.inner.agent.turn_count()
+    /// What a list shows of it now.
+    pub fn overview(&self) -> NpcOverview {
+        let character = self.character();
+        NpcOverview {
+            name: character.persona.name.clone(),
+            role: character.persona.role.clone(),
+            tools: character.game_tool_names(),
+            relationship: character.mind.relationship(),
+            turn_count: self.inner.agent.turn_count(),
+        }
     }
 
     /// Revises the character from the next turn on, all or nothing: `revise` changes a draft, then tools and options
-    /// are checked against each other. Nothing else changes the character meanwhile.
+    /// are checked against each other.
+    ///
+    /// The character is locked meanwhile, and then its world is read. So `revise` must not touch this NPC, nor wait for
+    /// anything. A compaction that is under way may still replace the summary; [settle](Self::settle) first where the
+    /// draft's is to stay.
     pub fn revise<E: From<NpcError>>(
         &self,
         revise: impl FnOnce(&mut NpcDraft) -> Result<(), E>,
@@ -205,23 +235,33 @@ impl Npc {
     /// Clears the conversation, and the memory if asked.
     pub async fn reset(&self, clear_memory: bool) {
         let _conversation = self.inner.conversation.lock().await;
-        self.inner.agent.reset().await;
-        if clear_memory {
-            self.character().mind.set_memory(Memory::default());
-        }
+        let note = || {
+            let character = self.character();
+            if clear_memory {
+                character.mind.set_memory(Memory::default());
+            }
+            character.memory_note()
+        };
+        self.inner.agent.reset_with_note(note).await;
     }
 
-    /// The character to save; a turn in progress is not part of it. [Settle](Self::settle) first to have what is
-    /// under way.
+    /// The character to save, as it is at one moment; a turn in progress is not part of it. [Settle](Self::settle)
+    /// first to have what is under way.
     pub fn save(&self) -> NpcState {
-        let transcript = self.inner.agent.saved_transcript().without_unfinished_turn();
         let character = self.character();
         NpcState {
             version: Self::STATE_VERSION,
             persona: character.persona.clone(),
             memory: character.mind.memory(),
-            transcript,
+            transcript: self.inner.agent.saved_transcript().without_unfinished_turn(),
+            options: NpcOptions::clone(&character.options),
         }
+    }
+
+    /// What every prompt tells of the world. Called with the character unlocked: it may take a while.
+    fn game_state(&self, options: &NpcOptions) -> String {
+        let world = self.inner.world.as_ref();
+        world.map(|world| world.summary(&character::paths(&options.world_context_paths))).unwrap_or_default()
     }
 
     /// Resolves when the turn and the compaction that are under way now have ended.

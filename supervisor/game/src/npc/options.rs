@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use oam_agent::{GenerationOptions, Tool, ToolChoice, ToolPolicy};
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
-use crate::emotion::Emotion;
+use crate::emotion::AllowedEmotions;
 
 /// In which form a character answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +33,12 @@ impl ReplyFormat {
     }
 }
 
+impl Serialize for ReplyFormat {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// Which tools let a character change its own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryTools {
@@ -58,11 +63,13 @@ impl Serialize for MemoryTools {
 }
 
 /// How an NPC behaves. Its `Serialize` is the form in save states: every option, unset ones left out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct NpcOptions {
     /// In which form it answers.
     pub reply_format: ReplyFormat,
     /// A tool it must call first in every turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub grounding_tool: Option<String>,
     /// What is asked of the first step when there is no grounding tool.
     pub tool_choice: ToolChoice,
@@ -70,7 +77,8 @@ pub struct NpcOptions {
     pub max_tool_rounds: i64,
     /// Tool calls in a turn; what is below 0 counts as 0.
     pub max_tool_calls: i64,
-    /// How long the game has to answer a tool call; `None` is no limit.
+    /// How long the game has to answer a tool call; `None` is no limit, which is saved as 0.
+    #[serde(rename = "toolTimeoutSeconds", serialize_with = "seconds")]
     pub tool_timeout: Option<Duration>,
     /// World paths it may read; none means no tool for it.
     pub world_readable: Vec<String>,
@@ -86,13 +94,14 @@ pub struct NpcOptions {
     pub max_relationship_change: i64,
     /// From which relationship on secrets may be told; `None` puts them into the prompt, guarded.
     pub secrets_unlock_at_relationship: Option<i64>,
-    /// The emotions it may choose from; none means all.
-    pub emotions: Vec<Emotion>,
+    /// The emotions it may choose from.
+    pub emotions: AllowedEmotions,
     /// How many replies it suggests to the player, 0 to 4.
     pub player_option_count: u8,
     /// Whether it may end the conversation.
     pub can_end_conversation: bool,
     /// Appended to its instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_instructions: Option<String>,
     /// From how many turns on older ones are summarized; 0 or less never.
     pub compact_after_turns: i64,
@@ -103,8 +112,10 @@ pub struct NpcOptions {
     /// Used in rotation; blank ones are skipped, none means the built-in ones.
     pub fallback_lines: Vec<String>,
     /// What is below 0 counts as 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// The length of a reply, in tokens; what is below 1 counts as 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum_response_tokens: Option<i64>,
     /// The length of a bark, in tokens; what is below 1 counts as 1.
     pub bark_maximum_tokens: i64,
@@ -126,7 +137,7 @@ impl Default for NpcOptions {
             max_facts: 12,
             max_relationship_change: 10,
             secrets_unlock_at_relationship: Some(50),
-            emotions: Emotion::ALL.to_vec(),
+            emotions: AllowedEmotions::default(),
             player_option_count: 3,
             can_end_conversation: true,
             extra_instructions: None,
@@ -183,51 +194,7 @@ fn token_limit(number: i64) -> u32 {
     count(number).max(1)
 }
 
-impl Serialize for NpcOptions {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("replyFormat", self.reply_format.as_str())?;
-        if let Some(tool) = &self.grounding_tool {
-            map.serialize_entry("groundingTool", tool)?;
-        }
-        map.serialize_entry("toolChoice", &tool_choice_json(&self.tool_choice))?;
-        map.serialize_entry("maxToolRounds", &self.max_tool_rounds)?;
-        map.serialize_entry("maxToolCalls", &self.max_tool_calls)?;
-        map.serialize_entry("toolTimeoutSeconds", &self.tool_timeout.unwrap_or_default().as_secs_f64())?;
-        map.serialize_entry("worldReadable", &self.world_readable)?;
-        map.serialize_entry("worldWritable", &self.world_writable)?;
-        map.serialize_entry("worldContextPaths", &self.world_context_paths)?;
-        map.serialize_entry("memoryTools", &self.memory_tools)?;
-        map.serialize_entry("maxFacts", &self.max_facts)?;
-        map.serialize_entry("maxRelationshipChange", &self.max_relationship_change)?;
-        map.serialize_entry("secretsUnlockAtRelationship", &self.secrets_unlock_at_relationship)?;
-        map.serialize_entry("emotions", &self.emotions)?;
-        map.serialize_entry("playerOptionCount", &self.player_option_count)?;
-        map.serialize_entry("canEndConversation", &self.can_end_conversation)?;
-        if let Some(text) = &self.extra_instructions {
-            map.serialize_entry("extraInstructions", text)?;
-        }
-        map.serialize_entry("compactAfterTurns", &self.compact_after_turns)?;
-        map.serialize_entry("keepRecentTurns", &self.keep_recent_turns)?;
-        map.serialize_entry("fallbackOnGuardrail", &self.fallback_on_guardrail)?;
-        map.serialize_entry("fallbackLines", &self.fallback_lines)?;
-        if let Some(temperature) = self.temperature {
-            map.serialize_entry("temperature", &temperature)?;
-        }
-        if let Some(tokens) = self.maximum_response_tokens {
-            map.serialize_entry("maximumResponseTokens", &tokens)?;
-        }
-        map.serialize_entry("barkMaximumTokens", &self.bark_maximum_tokens)?;
-        map.end()
-    }
-}
-
-fn tool_choice_json(choice: &ToolChoice) -> Value {
-    match choice {
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::None => json!("none"),
-        ToolChoice::Required => json!("required"),
-        ToolChoice::Explicit => json!("explicit"),
-        ToolChoice::Tool(name) => json!({"tool": name}),
-    }
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn seconds<S: Serializer>(limit: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(limit.unwrap_or_default().as_secs_f64())
 }

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    AgentError, ErrorCode, GenerationOptions, ToolCall, ToolChoice, ToolOutput, ToolPolicy, ToolRecord,
-    TurnEvent, TurnHost, TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
+    AgentError, ToolCall, ToolChoice, ToolOutput, ToolPolicy, ToolRecord, TurnClient, TurnEvent, TurnHost,
+    TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
 };
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{DialogueHost, Inner, Npc, character::Briefing, options::ReplyFormat};
+use super::{DialogueHost, Npc, NpcOptions, character::Briefing, options::ReplyFormat};
 use crate::{
     emotion::Emotion,
     memory::Relationship,
@@ -65,18 +65,18 @@ pub struct DialogueTurn {
     pub usage: Usage,
 }
 
-/// What a turn takes from the character when it starts.
+/// What a turn takes from the character when it starts: a revision while it runs counts from the next turn on.
 struct Scene {
     prompt: String,
+    options: Arc<NpcOptions>,
     policy: ToolPolicy,
-    generation: GenerationOptions,
-    format: ReplyFormat,
     schema: Arc<GenerationSchema>,
     reader: ReplyReader,
 }
 
 impl Npc {
-    /// Runs one turn. Dropping the future cancels it without trace, but for what tools did.
+    /// Runs one turn, on a tokio runtime with time enabled. Dropping the future cancels it without trace, but for what
+    /// tools did.
     pub async fn talk(
         &self,
         player: &PlayerLine,
@@ -88,18 +88,20 @@ impl Npc {
         let mut ear = Ear { host, reader: &scene.reader, stream, records: Vec::new() };
         match self.ask(&scene, &mut ear).await {
             Ok(response) => {
-                let turn = self.conclude(response, ear);
+                let turn = self.conclude(response, &scene.options, ear);
                 self.compact_when_due(conversation);
                 Ok(turn)
             }
-            Err(error) if is_blocked(&error) && self.falls_back() => self.fall_back(ear),
+            Err(error) if error.is_blocked() && scene.options.fallback_on_guardrail => {
+                self.fall_back(&scene.options, ear)
+            }
             Err(error) => Err(error),
         }
     }
 
     /// Brings the agent up to date and decides what the turn asks of it.
     fn set_scene(&self, player: &PlayerLine) -> Result<Scene, AgentError> {
-        let Inner { agent, world, .. } = &*self.inner;
+        let agent = &self.inner.agent;
         let character = self.character();
         character.mind.drop_staged();
         let Briefing { instructions, memory_note, tools } = character.briefing();
@@ -119,24 +121,21 @@ impl Npc {
         agent.set_instructions(Some(instructions));
         agent.set_context_note(memory_note);
         agent.set_tools(tools)?;
-        let game_state = character.game_state(world.as_ref());
-        Ok(Scene {
-            prompt: prompt::turn_prompt(&game_state, player.context.as_ref(), &player.line),
-            policy,
-            generation: character.options.generation(),
-            format: character.options.reply_format,
-            schema: Arc::clone(&character.reply_schema),
-            reader: ReplyReader::new(&character.persona, &character.options),
-        })
+        let (options, schema) = (Arc::clone(&character.options), Arc::clone(&character.reply_schema));
+        let reader = ReplyReader::new(&character.persona, &options);
+        drop(character);
+        let game_state = self.game_state(&options);
+        let prompt = prompt::turn_prompt(&game_state, player.context.as_ref(), &player.line);
+        Ok(Scene { prompt, options, policy, schema, reader })
     }
 
     /// Asks for a reply, once more as text if the format says so and the first one is blocked.
     async fn ask(&self, scene: &Scene, ear: &mut Ear<'_>) -> Result<TurnResponse, AgentError> {
-        let is_streamed = ear.stream.is_some();
+        let (is_streamed, format) = (ear.stream.is_some(), scene.options.reply_format);
         let mut options = TurnOptions {
             policy: Some(scene.policy.clone()),
-            generation: Some(scene.generation.clone()),
-            schema: (scene.format != ReplyFormat::Text).then(|| Arc::clone(&scene.schema)),
+            generation: Some(scene.options.generation()),
+            schema: (format != ReplyFormat::Text).then(|| Arc::clone(&scene.schema)),
             stream: is_streamed,
             is_lenient: true,
         };
@@ -144,7 +143,7 @@ impl Npc {
             Ok(response) => return Ok(response),
             Err(error) => error,
         };
-        if scene.format != ReplyFormat::Automatic || !is_blocked(&error) {
+        if format != ReplyFormat::Automatic || !error.is_blocked() {
             return Err(error);
         }
         tracing::info!("a structured reply was blocked; trying plain text: {error}");
@@ -155,44 +154,34 @@ impl Npc {
     }
 
     /// The turn stands: memory changes are applied, the reply is read.
-    fn conclude(&self, response: TurnResponse, ear: Ear<'_>) -> DialogueTurn {
+    fn conclude(&self, response: TurnResponse, options: &NpcOptions, ear: Ear<'_>) -> DialogueTurn {
         let TurnResponse { text, structured, usage, .. } = response;
         let mut reply = match &structured {
             Some(value) => ear.reader.structured(value),
             None => ear.reader.text(&text),
         };
         let mut character = self.character();
-        character.mind.apply_staged(usize::try_from(character.options.max_facts).unwrap_or(0));
+        character.mind.apply_staged(usize::try_from(options.max_facts).unwrap_or(0));
         let is_fallback = reply.line.is_empty();
         if is_fallback {
-            reply.line = character.next_fallback_line();
+            reply.line = character.next_fallback_line(&options.fallback_lines);
         }
         let relationship = character.mind.relationship();
         drop(character);
         ear.finish(reply, relationship, is_fallback, usage)
     }
 
-    fn falls_back(&self) -> bool {
-        self.character().options.fallback_on_guardrail
-    }
-
     /// The turn is blocked: a fallback line, and nothing is remembered of it.
-    fn fall_back(&self, ear: Ear<'_>) -> Result<DialogueTurn, AgentError> {
+    fn fall_back(&self, options: &NpcOptions, ear: Ear<'_>) -> Result<DialogueTurn, AgentError> {
         if !ear.host.commit() {
             return Err(AgentError::Cancelled);
         }
         let mut character = self.character();
-        character.mind.drop_staged();
-        let reply = ear.reader.fallback(character.next_fallback_line());
+        let reply = ear.reader.fallback(character.next_fallback_line(&options.fallback_lines));
         let relationship = character.mind.relationship();
         drop(character);
         Ok(ear.finish(reply, relationship, true, Usage::default()))
     }
-}
-
-/// Guardrails or the model's own rules: what a fallback line is for.
-fn is_blocked(error: &AgentError) -> bool {
-    matches!(error.code(), ErrorCode::GuardrailViolation | ErrorCode::Refusal)
 }
 
 /// Listens to the attempts of a turn: keeps their calls, and tells the host how the reply grows.
@@ -237,26 +226,35 @@ impl TurnHost for Ear<'_> {
             self.records.push(Arc::clone(record));
         }
         let Some(stream) = &mut self.stream else { return };
-        let events = match event {
+        let draft = match &event {
             TurnEvent::ModelStep { .. } => return,
-            TurnEvent::Text(text) => stream.show(self.reader.text_so_far(&text.text)),
-            TurnEvent::Partial { value } => stream.show(self.reader.structured_so_far(&value)),
+            TurnEvent::Text(text) => self.reader.text_so_far(&text.text),
+            TurnEvent::Partial { value } => self.reader.structured_so_far(value),
             TurnEvent::ToolCallStarted { call, execution } => {
-                vec![DialogueEvent::ToolCallStarted { call, execution }]
+                let (call, execution) = (Arc::clone(call), *execution);
+                return self.host.event(DialogueEvent::ToolCallStarted { call, execution });
             }
-            TurnEvent::ToolCallCompleted { record } => vec![DialogueEvent::ToolCallCompleted { record }],
+            TurnEvent::ToolCallCompleted { record } => {
+                return self.host.event(DialogueEvent::ToolCallCompleted { record: Arc::clone(record) });
+            }
         };
-        for event in events {
+        for event in stream.show(draft) {
             self.host.event(event);
         }
     }
+}
 
+impl TurnClient for Ear<'_> {
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
         self.host.call_client(call)
     }
 
     fn abandon_client_call(&mut self, call: &ToolCall, reason: &str) {
         self.host.abandon_client_call(call, reason);
+    }
+
+    fn step_interrupted(&mut self, why: &str) {
+        self.host.step_interrupted(why);
     }
 
     fn commit(&mut self) -> bool {

@@ -4,7 +4,7 @@ use oam_agent::schema::GenerationSchema;
 use serde_json::{Map, json};
 
 use super::{EMOTION, ENDS_CONVERSATION, LINE, PLAYER_OPTIONS};
-use crate::{emotion::Emotion, npc::NpcOptions, persona::Persona, wording};
+use crate::{npc::NpcOptions, persona::Persona, wording};
 
 /// The form of a structured reply. The emotion comes first, so that it sets the tone of the line.
 pub(crate) fn reply_schema(
@@ -22,7 +22,7 @@ pub(crate) fn reply_schema(
         EMOTION.to_owned(),
         json!({
             "type": "string",
-            "enum": allowed_emotions(options),
+            "enum": options.emotions,
             "description": wording::emotion_description(name),
         }),
     );
@@ -56,22 +56,12 @@ pub(crate) fn reply_schema(
     converted.expect("a small schema of supported types").schema
 }
 
-/// In the game's order, each once.
-fn allowed_emotions(options: &NpcOptions) -> Vec<Emotion> {
-    let mut allowed = Vec::new();
-    for emotion in &options.emotions {
-        if !allowed.contains(emotion) {
-            allowed.push(*emotion);
-        }
-    }
-    if allowed.is_empty() { Emotion::ALL.to_vec() } else { allowed }
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::emotion::{AllowedEmotions, Emotion};
 
     fn schema_text(persona: &Persona, options: &NpcOptions) -> String {
         serde_json::to_string_pretty(reply_schema(persona, options, true).json()).unwrap()
@@ -80,7 +70,7 @@ mod tests {
     #[test]
     fn the_form_of_a_reply() {
         let options = NpcOptions {
-            emotions: vec![Emotion::Sad, Emotion::Happy, Emotion::Sad],
+            emotions: AllowedEmotions::new([Emotion::Sad, Emotion::Happy]),
             ..NpcOptions::default()
         };
         expect![[r#"
@@ -133,12 +123,8 @@ mod tests {
 
     #[test]
     fn the_leanest_form_of_a_reply() {
-        let options = NpcOptions {
-            emotions: Vec::new(),
-            player_option_count: 0,
-            can_end_conversation: false,
-            ..NpcOptions::default()
-        };
+        let options =
+            NpcOptions { player_option_count: 0, can_end_conversation: false, ..NpcOptions::default() };
         let persona = Persona { max_sentences: 0, ..Persona::new("Bo ".repeat(1000)) };
         let json = reply_schema(&persona, &options, false).json().clone();
         expect![[r#"{"title":"DialogueReply","type":"object","properties":{"emotion":{"type":"string","enum":["neutral","happy","sad","angry","afraid","surprised","suspicious","amused","disgusted","excited","curious","confused","worried","grateful","annoyed","proud"],"description":"How the character feels now."},"line":{"type":"string","description":"What the character says aloud, in character: at most 1 short sentence."}},"required":["emotion","line"],"additionalProperties":false,"x-order":["emotion","line"]}"#]].assert_eq(&oam_agent::json_text::compact(&json));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::wording;
+use super::{part::Part, wording};
 
 const ELLIPSIS: &str = "...";
 /// JSON up to this many characters is shown whole.
@@ -39,32 +39,41 @@ fn beginning(text: &str, limit: usize) -> String {
     format!("{}{ELLIPSIS}", &text[..end])
 }
 
-/// The value if its JSON text is short enough, else a shorter one that tells what is in it.
-pub(super) fn abridged(value: &Value) -> Value {
-    if json_length(value, WHOLE).is_some() {
-        return value.clone();
+/// The part if its JSON text is short enough, else a shorter value that tells what is in it.
+pub(super) fn abridged(part: &Part<'_>) -> Value {
+    if json_length(part, WHOLE).is_some() {
+        return serde_json::to_value(part).expect("a part of a value is a value");
     }
-    match value {
-        Value::Object(members) => listing(members),
-        Value::Array(items) => first_items(items),
-        Value::String(text) => Value::String(cut(text, WHOLE)),
-        _ => value.clone(),
+    match part {
+        Part::Members(members) => listing(members.iter().map(|(key, part)| {
+            let described = match part {
+                Part::Whole(value) => described(value),
+                Part::Members(members) => Value::String(wording::object_in_listing(members.len())),
+            };
+            (&**key, described)
+        })),
+        Part::Whole(Value::Object(members)) => {
+            listing(members.iter().map(|(key, value)| (key.as_str(), described(value))))
+        }
+        Part::Whole(Value::Array(items)) => first_items(items),
+        Part::Whole(Value::String(text)) => Value::String(cut(text, WHOLE)),
+        Part::Whole(value) => (*value).clone(),
     }
 }
 
-fn listing(members: &Map<String, Value>) -> Value {
+fn listing<'k>(members: impl ExactSizeIterator<Item = (&'k str, Value)>) -> Value {
+    let all = members.len();
     let mut room = LISTING;
     let mut listed = Map::new();
     for (key, value) in members {
-        let value = described(value);
         let length = key.len() + json_length(&value, LISTING).unwrap_or(LISTING) + 4;
         match room.checked_sub(length) {
             Some(rest) => room = rest,
             None => break,
         }
-        listed.insert(key.clone(), value);
+        listed.insert(key.to_owned(), value);
     }
-    let note = wording::listing_note(listed.len(), members.len());
+    let note = wording::listing_note(listed.len(), all);
     listed.insert("_note".to_owned(), Value::String(note));
     Value::Object(listed)
 }
@@ -102,7 +111,7 @@ fn described(value: &Value) -> Value {
 }
 
 /// How many characters the JSON text has, if at most `limit`.
-fn json_length(value: &Value, limit: usize) -> Option<usize> {
+fn json_length(value: &impl Serialize, limit: usize) -> Option<usize> {
     let head = Head::of(value, limit);
     let length = if head.text.is_ascii() { head.text.len() } else { head.text.graphemes(true).count() };
     (head.is_whole && length <= limit).then_some(length)
@@ -116,7 +125,7 @@ struct Head {
 
 impl Head {
     /// At least the first `limit` characters.
-    fn of(value: &Value, limit: usize) -> Self {
+    fn of(value: &impl Serialize, limit: usize) -> Self {
         let mut writer = HeadWriter { text: Vec::new(), room: limit.saturating_mul(LONGEST_CHARACTER) };
         let written =
             value.serialize(&mut serde_json::Serializer::with_formatter(&mut writer, WireFormatter));
@@ -151,6 +160,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn abridged(value: &Value) -> Value {
+        super::abridged(&Part::Whole(value))
+    }
 
     #[test]
     fn long_texts_are_cut_between_characters() {

@@ -72,8 +72,9 @@ pub(super) fn merge(
     patch: Value,
     changes: &mut Vec<Change>,
 ) -> Result<(), WorldError> {
-    let Value::Object(members) = patch else { return set(root, path, patch, changes) };
-    let patch = Value::Object(members);
+    if !patch.is_object() {
+        return set(root, path, patch, changes);
+    }
     check_depth(path, &patch)?;
     let place = place(root, path)?;
     match (place.value, patch) {

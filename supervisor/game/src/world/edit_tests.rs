@@ -107,8 +107,16 @@ fn writes_that_lead_nowhere_are_refused() {
         ("on/x", "on.x", "Cannot write 'on.x': 'on' is a boolean, not an object or list."),
         ("l[0].x", "l.0.x", "Cannot write 'l.0.x': 'l.0' is a number, not an object or list."),
         ("l.3", "l.3", "Cannot write 'l.3': 'l' has 2 items; use an index from 0 to 2 (2 appends)."),
-        ("l.x", "l.x", "Cannot write 'l.x': 'l' has 2 items; use an index from 0 to 2 (2 appends)."),
-        ("l.-1", "l.-1", "Cannot write 'l.-1': 'l' has 2 items; use an index from 0 to 2 (2 appends)."),
+        (
+            "l.x",
+            "l.x",
+            "Cannot write 'l.x': 'x' is not an index; 'l' has 2 items; use an index from 0 to 2 (2 appends).",
+        ),
+        (
+            "l.-1",
+            "l.-1",
+            "Cannot write 'l.-1': '-1' is not an index; 'l' has 2 items; use an index from 0 to 2 (2 appends).",
+        ),
         ("l.01", "l.01", "Cannot write 'l.01': 'l' has 2 items; use an index from 0 to 2 (2 appends)."),
         ("", "", "The root of the world must stay an object; a number cannot take its place."),
     ];

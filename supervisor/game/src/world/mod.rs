@@ -9,6 +9,7 @@ mod abridge;
 mod edit;
 mod error;
 mod observers;
+mod part;
 mod path;
 mod summary;
 mod tools;
@@ -195,8 +196,9 @@ impl World {
     ///
     /// The callback runs within the write that made the change, on its thread, while nobody else gets at the world. It
     /// must not touch this world in any way (reads, writes, new observations or the end of one included: it would wait
-    /// for itself), must not wait for anything, and should be quick; hand the change on where more is to be done. It must
-    /// not own a clone of the world either, which would keep the world alive for ever.
+    /// for itself), nor an [`Npc`](crate::Npc) that lives in it (which reads the world while it is revised). It must not wait
+    /// for anything, and should be quick; hand the change on where more is to be done. It must not own a clone of the world
+    /// either, which would keep the world alive for ever.
     pub fn observe(
         &self,
         path: WorldPath,
@@ -225,14 +227,6 @@ impl World {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
-}
-
-/// What a merge patch makes of a value (RFC 7386): objects merge, `null` deletes, anything else replaces. Below 64
-/// levels a patch is stored as it is. Fails when an object would become something else, or nest deeper than
-/// [`MAX_DEPTH`].
-pub fn merge_patch(mut value: Value, patch: Value) -> Result<Value, WorldError> {
-    edit::merge(&mut value, &WorldPath::root(), patch, &mut Vec::new())?;
-    Ok(value)
 }
 
 /// A panic of a callback leaves the world whole: edits are finished before anybody is told.

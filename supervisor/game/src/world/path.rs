@@ -40,7 +40,7 @@ impl WorldPath {
     }
 
     /// Whether one of the two lies within the other: a change of one is then a change of the other.
-    pub fn touches(&self, other: &Self) -> bool {
+    pub(super) fn touches(&self, other: &Self) -> bool {
         self.is_within(other) || other.is_within(self)
     }
 

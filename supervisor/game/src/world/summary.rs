@@ -38,6 +38,10 @@ struct Summary {
 
 impl Summary {
     fn add(&mut self, path: &mut WorldPath, value: &Value, levels: usize) {
+        if self.lines.len() >= LINES {
+            self.left_out += leaves(value, levels);
+            return;
+        }
         match value {
             Value::Object(members) if levels > 0 && !members.is_empty() => {
                 for (key, member) in members {
@@ -46,7 +50,6 @@ impl Summary {
                     path.pop();
                 }
             }
-            _ if self.lines.len() >= LINES => self.left_out += 1,
             _ => {
                 let value = match value {
                     Value::String(text) => abridge::cut(text, SHOWN_VALUE),
@@ -63,6 +66,16 @@ impl Summary {
             self.lines.push(wording::more_lines(self.left_out));
         }
         self.lines.join("\n")
+    }
+}
+
+/// How many lines a value would be.
+fn leaves(value: &Value, levels: usize) -> usize {
+    match value {
+        Value::Object(members) if levels > 0 && !members.is_empty() => {
+            members.values().map(|member| leaves(member, levels - 1)).sum()
+        }
+        _ => 1,
     }
 }
 
@@ -121,8 +134,10 @@ mod tests {
 
         let many: serde_json::Map<_, _> =
             (0..33).map(|number| (format!("k{number}"), json!(number))).collect();
-        let text = summary(Value::Object(many), &["", "k0"]);
+        let mut state = Value::Object(many);
+        state["k33"] = json!({"a": {"b": [1, 2], "c": {}}, "d": 1});
+        let text = summary(state, &["", "k0"]);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!((lines.len(), lines[29], lines[30]), (31, "k29: 29", "(4 more not shown)"));
+        assert_eq!((lines.len(), lines[29], lines[30]), (31, "k29: 29", "(7 more not shown)"));
     }
 }

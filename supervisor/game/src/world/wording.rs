@@ -157,13 +157,6 @@ pub(super) fn wrong_type(path: &WorldPath, expected: &str, stored: &str, new: &s
     format!("Cannot set {}: it is {expected} ({stored}), and {new} is not {expected}.", place(path))
 }
 
-// Arguments
-
-/// A tool was called without an argument, or with one of another type. `got` is its JSON text, or `nothing`.
-pub(super) fn bad_argument(tool: &str, argument: &str, expected: &str, got: &str) -> String {
-    format!("Argument '{argument}' of tool '{tool}' must be {expected}; got {got}.")
-}
-
 // Paths and writes that are refused
 
 pub(super) fn invalid_path(path: &str) -> String {
@@ -174,8 +167,12 @@ pub(super) fn blocked_by_value(path: &WorldPath, blocked_at: &WorldPath, kind: &
     format!("Cannot write {}: '{blocked_at}' is {kind}, not an object or list.", place(path))
 }
 
+/// `path` leads into a list with `len` items, at which it ends or goes on.
 pub(super) fn no_such_position(path: &WorldPath, list: &WorldPath, len: usize) -> String {
-    let write = format!("Cannot write {}: '{list}'", place(path));
+    let segment = path.segment(list.len()).unwrap_or_default();
+    let is_number = segment.bytes().all(|byte| byte.is_ascii_digit());
+    let no_index = if is_number { String::new() } else { format!("'{segment}' is not an index; ") };
+    let write = format!("Cannot write {}: {no_index}'{list}'", place(path));
     match len {
         0 => format!("{write} is an empty list; use index 0, which appends."),
         _ => format!("{write} has {}; use an index from 0 to {len} ({len} appends).", counted(len, "item")),

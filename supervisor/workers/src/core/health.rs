@@ -1,6 +1,7 @@
 //! How soon a dead worker is replaced, and when the pool gives up for a while: delays that grow, and a breaker.
 //!
-//! Deaths count until a step finishes. Past a number of them within a minute the breaker opens: steps fail at once
+//! Deaths count until a step finishes, and those of a step that is given up count as one: a request that kills
+//! workers must not close the model to everybody, while a model that dies of every request still does. Past a number of them within a minute the breaker opens: steps fail at once
 //! instead of waiting for workers that keep dying. From then on one worker at a time is started as a probe; the
 //! first step that finishes closes the breaker.
 
@@ -8,6 +9,8 @@ use std::{
     collections::VecDeque,
     time::{Duration, Instant},
 };
+
+use oam_ipc::StepId;
 
 /// Deaths within [`WINDOW`], without a finished step between them, that open the breaker.
 const DEATHS_TO_OPEN: usize = 6;
@@ -26,11 +29,26 @@ pub(crate) enum Breaker {
     HalfOpen,
 }
 
+/// A death, and the step that was alone on the worker.
+#[derive(Debug)]
+struct Death {
+    at: Instant,
+    culprit: Option<StepId>,
+}
+
+/// A step that was alone on a worker that died.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Culprit {
+    pub(crate) step: StepId,
+    /// It has done so too often, and is given up.
+    pub(crate) is_given_up: bool,
+}
+
 /// The recent deaths of a pool.
 #[derive(Debug)]
 pub(crate) struct Health {
     /// Deaths since the last finished step, within the window.
-    deaths: VecDeque<Instant>,
+    deaths: VecDeque<Death>,
     /// Deaths since the last finished step, however long ago.
     consecutive: u32,
     not_before: Option<Instant>,
@@ -53,18 +71,29 @@ impl Health {
         self.not_before
     }
 
-    /// A worker died, or did not get ready. Returns `true` when this opened the breaker.
-    pub(crate) fn died(&mut self, now: Instant) -> bool {
-        self.deaths.retain(|death| now.duration_since(*death) < WINDOW);
-        self.deaths.push_back(now);
+    /// A worker died, or did not get ready. Returns the pause when this opened the breaker, or opened it again.
+    pub(crate) fn died(&mut self, now: Instant, culprit: Option<Culprit>) -> Option<Duration> {
+        self.deaths.retain(|death| now.duration_since(death.at) < WINDOW);
+        if let Some(Culprit { step, is_given_up: true }) = culprit {
+            self.forgive(step);
+        }
+        self.deaths.push_back(Death { at: now, culprit: culprit.map(|culprit| culprit.step) });
         let delay = delay(self.consecutive);
         self.consecutive = self.consecutive.saturating_add(1);
         self.not_before = (!delay.is_zero()).then(|| now + delay);
-        let was_closed = self.breaker == Breaker::Closed;
-        if !was_closed || self.deaths.len() >= DEATHS_TO_OPEN {
-            self.breaker = Breaker::Open { probe_at: now + delay };
+        if self.breaker == Breaker::Closed && self.deaths.len() < DEATHS_TO_OPEN {
+            return None;
         }
-        was_closed && self.breaker != Breaker::Closed
+        self.breaker = Breaker::Open { probe_at: now + delay };
+        Some(delay)
+    }
+
+    /// Forgets the deaths that a step was guilty of.
+    fn forgive(&mut self, step: StepId) {
+        let counted = self.deaths.len();
+        self.deaths.retain(|death| death.culprit != Some(step));
+        let forgiven = u32::try_from(counted - self.deaths.len()).unwrap_or(u32::MAX);
+        self.consecutive = self.consecutive.saturating_sub(forgiven);
     }
 
     /// The time for a probe has come.
@@ -101,16 +130,26 @@ mod tests {
         assert_eq!(millis, [0, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
     }
 
+    /// A death that nobody is guilty of.
+    fn dies(health: &mut Health, now: Instant) -> Option<Duration> {
+        health.died(now, None)
+    }
+
     #[test]
     fn six_deaths_in_a_minute_without_a_finished_step_open_the_breaker() {
         let start = Instant::now();
         let mut health = Health::default();
         for _ in 0..5 {
-            assert!(!health.died(start));
+            assert_eq!(dies(&mut health, start), None);
         }
-        assert!(health.died(start));
+        assert_eq!(dies(&mut health, start), Some(Duration::from_millis(1600)));
         assert!(matches!(health.breaker(), Breaker::Open { .. }));
-        assert!(!health.died(start), "it opens once");
+        let again = dies(&mut health, start);
+        assert_eq!(
+            again,
+            Some(Duration::from_millis(3200)),
+            "each death from then on makes the pause longer"
+        );
     }
 
     #[test]
@@ -118,9 +157,25 @@ mod tests {
         let mut now = Instant::now();
         let mut health = Health::default();
         for _ in 0..20 {
-            assert!(!health.died(now));
+            assert_eq!(dies(&mut health, now), None);
             now += Duration::from_secs(13);
         }
+    }
+
+    #[test]
+    fn the_deaths_of_a_step_that_is_given_up_count_as_one() {
+        let now = Instant::now();
+        let mut health = Health::default();
+        let mut killed_by =
+            |step, is_given_up| health.died(now, Some(Culprit { step: StepId(step), is_given_up })).is_some();
+        for step in 1..=4 {
+            assert!(
+                !killed_by(step, false) && !killed_by(step, false) && !killed_by(step, true),
+                "step {step}"
+            );
+        }
+        assert!(!killed_by(5, false));
+        assert!(killed_by(5, false), "four steps that were given up, and two deaths");
     }
 
     #[test]
@@ -128,13 +183,13 @@ mod tests {
         let now = Instant::now();
         let mut health = Health::default();
         for _ in 0..6 {
-            health.died(now);
+            dies(&mut health, now);
         }
         health.start_probe();
         assert!(health.finished_step());
         assert_eq!((health.breaker(), health.not_before()), (Breaker::Closed, None));
         assert!(!health.finished_step());
-        assert!(!health.died(now));
+        assert_eq!(dies(&mut health, now), None);
         assert_eq!(health.not_before(), None, "the first death costs no delay");
     }
 
@@ -143,10 +198,10 @@ mod tests {
         let now = Instant::now();
         let mut health = Health::default();
         for _ in 0..6 {
-            health.died(now);
+            dies(&mut health, now);
         }
         health.start_probe();
-        health.died(now);
+        assert_eq!(dies(&mut health, now), Some(Duration::from_millis(3200)));
         assert!(matches!(health.breaker(), Breaker::Open { probe_at } if probe_at > now));
     }
 }

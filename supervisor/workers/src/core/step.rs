@@ -7,6 +7,28 @@ use std::time::Instant;
 
 use crate::worker_id::WorkerId;
 
+/// The longest answer that a step may have, streamed so far or in the end, in bytes. What a host hears of a streamed
+/// answer repeats all of it with each part, so an answer without end would take the time of everybody else.
+pub(crate) const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// How a part changes the length of an answer, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// It is appended.
+    By(usize),
+    /// It is all of the answer so far.
+    To(usize),
+}
+
+impl Growth {
+    pub(crate) fn after(self, bytes: usize) -> usize {
+        match self {
+            Self::By(more) => bytes.saturating_add(more),
+            Self::To(bytes) => bytes,
+        }
+    }
+}
+
 /// A step that somebody waits for, or that a worker has not let go of.
 #[derive(Debug)]
 pub(crate) struct Step {
@@ -32,6 +54,8 @@ pub(crate) enum StepState {
         is_streamed: bool,
         /// Without a sign of progress until then, the worker hangs.
         progress_until: Instant,
+        /// The length of the answer so far, whether anybody hears it or not.
+        answer_bytes: usize,
     },
     /// Nobody waits for it any more; the worker has been told, and has until then to let go of it.
     Cancelling { worker: WorkerId, until: Instant },

@@ -11,11 +11,15 @@ use std::{collections::BTreeSet, time::Instant};
 
 use oam_ipc::StepId;
 
+use crate::exit::KillReason;
+
 /// A worker of the pool.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) state: WorkerState,
     pub(crate) started: Instant,
+    /// It has said `ready`.
+    pub(crate) was_ready: bool,
     /// Steps it has ended.
     pub(crate) finished_steps: u64,
 }
@@ -30,17 +34,27 @@ pub(crate) enum WorkerState {
     /// It has been asked to exit; how that goes on is [`Leave`].
     Leaving { stage: Leave, until: Instant },
     /// SIGKILL is on its way; only the exit is awaited.
-    Killed { why: String },
+    Killed { why: KillReason },
 }
 
 /// A worker that takes steps.
 #[derive(Debug)]
 pub(crate) struct Serving {
-    pub(crate) parallel_steps: usize,
+    pub(crate) abilities: Abilities,
     pub(crate) steps: BTreeSet<StepId>,
     /// When the next ping is due, or its answer.
     pub(crate) liveness: Liveness,
     pub(crate) must_recycle: bool,
+}
+
+/// What a worker said it can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// How many steps at once, at least 1.
+    pub(crate) parallel_steps: usize,
+    pub(crate) streams: bool,
+    /// Until it leaves a count unanswered.
+    pub(crate) counts_tokens: bool,
 }
 
 /// The exchange of signs of life.
@@ -63,7 +77,7 @@ pub(crate) enum Leave {
 
 impl Worker {
     pub(crate) fn starting(now: Instant, until: Instant) -> Self {
-        Self { state: WorkerState::Starting { until }, started: now, finished_steps: 0 }
+        Self { state: WorkerState::Starting { until }, started: now, was_ready: false, finished_steps: 0 }
     }
 
     pub(crate) fn serving(&self) -> Option<&Serving> {
@@ -92,6 +106,20 @@ impl Worker {
             WorkerState::Serving(serving) => !serving.must_recycle,
             WorkerState::Leaving { stage, .. } => *stage == Leave::Closed,
             WorkerState::Starting { .. } | WorkerState::Killed { .. } => true,
+        }
+    }
+
+    /// What it says counts. Not so once it broke the protocol.
+    pub(crate) fn is_believed(&self) -> bool {
+        !matches!(self.state, WorkerState::Killed { why: KillReason::Violation(_) })
+    }
+
+    /// It was told to exit, so its exit is no death.
+    pub(crate) fn was_asked_to_exit(&self) -> bool {
+        match &self.state {
+            WorkerState::Leaving { stage, .. } => *stage != Leave::Closed,
+            WorkerState::Killed { why } => *why == KillReason::Stop,
+            WorkerState::Starting { .. } | WorkerState::Serving(_) => false,
         }
     }
 

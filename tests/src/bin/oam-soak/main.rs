@@ -1,7 +1,7 @@
 //! Works `oam stdio` hard and at random, and checks that nothing is lost, doubled, mixed up or leaked.
 //!
 //! Without `--turns` it is [`sessions`]: thousands of requests at once over scripted models, which try out order,
-//! cancellation and limits. With it, it is [`workers`]: turns on the model "system", served by worker processes that
+//! cancellation and limits. With it, it is [`workers`]: sessions and NPCs on the model "system", served by processes that
 //! die, hang and misbehave in every way they know. Both hold every message to the protocol, and the process to the
 //! memory, threads and descriptors that it had when it was warm.
 #![allow(clippy::print_stdout, reason = "it reports to a person")]

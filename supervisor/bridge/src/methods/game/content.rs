@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::{
     coding::{self, ReadSchema},
     message::{BridgeError, Members, Payload},
-    params::TimeLimit,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     turn_host::calls_only,
 };
@@ -43,9 +42,7 @@ fn generate(request: Request) -> Result<Reply, BridgeError> {
     let instructions = params.optional_string("instructions")?.map(str::to_owned);
     let model = coding::model(&bridge, &params, "model")?.model;
     let temperature = params.optional_number("temperature", 0.0)?;
-    let tool_timeout = params
-        .optional_seconds("toolTimeoutSeconds")?
-        .map_or(bridge.config().tool_timeout, TimeLimit::duration);
+    let tool_timeout = params.time_limit("toolTimeoutSeconds", bridge.config().tool_timeout)?;
     let tool_set = coding::optional_tools(&params, "tools", tool_timeout)?;
     check_tool_names(&tool_set.tools)?;
     warnings.extend(tool_set.warnings);

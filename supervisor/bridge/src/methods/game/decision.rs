@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::{
     bridge::Bridge,
-    coding,
+    coding::{self, ToolAdvice},
     message::{BridgeError, Members, Payload},
     npc::Npcs,
-    params::{Params, TimeLimit},
+    params::Params,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     turn_host::calls_only,
 };
@@ -137,9 +137,7 @@ impl Engine {
                 .unwrap_or(defaults.max_tool_rounds),
             ..defaults
         };
-        let tool_timeout = params
-            .optional_seconds("toolTimeoutSeconds")?
-            .map_or(bridge.config().tool_timeout, TimeLimit::duration);
+        let tool_timeout = params.time_limit("toolTimeoutSeconds", bridge.config().tool_timeout)?;
         Ok(Self { engine, tool_timeout })
     }
 }
@@ -171,7 +169,7 @@ impl ReadRequest {
         let tool_set = coding::optional_tools(members, "tools", tool_timeout)?;
         check_tool_names(&tool_set.tools)?;
         let mut tool_warnings = tool_set.warnings;
-        tool_warnings.extend(coding::tool_count_warning(tool_set.tools.len()));
+        tool_warnings.extend(coding::tool_count_warning(tool_set.tools.len(), ToolAdvice::GiveFewer));
         let tool_choice = tool_choice(members, &tool_set.tools)?;
         let options = with_fallback(options, members)?;
         let context = members.get("context").cloned();

@@ -13,8 +13,8 @@ use crate::{npc::Npcs, registry::MethodSet, worlds::Worlds};
 pub(super) fn method_sets() -> [Arc<dyn MethodSet>; 4] {
     let (npcs, worlds) = (Arc::new(Npcs::default()), Arc::new(Worlds::default()));
     [
-        Arc::new(world::WorldMethods::new(Arc::clone(&worlds))),
-        Arc::new(npc::NpcMethods::new(Arc::clone(&npcs), worlds)),
+        Arc::new(npc::NpcMethods::new(Arc::clone(&npcs), Arc::clone(&worlds))),
+        Arc::new(world::WorldMethods::new(worlds, Arc::clone(&npcs))),
         Arc::new(decision::DecisionMethods::new(npcs)),
         Arc::new(content::ContentMethods),
     ]

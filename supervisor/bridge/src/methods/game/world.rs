@@ -3,7 +3,7 @@
 //! Worlds answer at once. A subscription writes its notifications straight into the outbox while the change is made, so
 //! they stand before the response to whatever made it.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use oam_agent::BoxFuture;
 use oam_game::world::{World, WorldChange, WorldError, WorldPath};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     message::{BridgeError, Members, Outgoing},
+    npc::Npcs,
     outbox::Outbox,
     params::Params,
     registry::{MethodRegistry, MethodSet, Reply, Request},
@@ -23,18 +24,20 @@ const CHANGED: &str = "world/changed";
 
 pub(super) struct WorldMethods {
     worlds: Arc<Worlds>,
+    npcs: Arc<Npcs>,
 }
 
 impl WorldMethods {
-    pub(super) fn new(worlds: Arc<Worlds>) -> Self {
-        Self { worlds }
+    /// Methods for these worlds, in which these characters live.
+    pub(super) fn new(worlds: Arc<Worlds>, npcs: Arc<Npcs>) -> Self {
+        Self { worlds, npcs }
     }
 }
 
 impl MethodSet for WorldMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
         type Method = fn(&Worlds, Request) -> Result<Reply, BridgeError>;
-        let methods: [(&str, Method); 10] = [
+        let methods: [(&str, Method); 9] = [
             ("world/create", create),
             ("world/get", get),
             ("world/set", set),
@@ -42,7 +45,6 @@ impl MethodSet for WorldMethods {
             ("world/remove", remove),
             ("world/snapshot", snapshot),
             ("world/delete", delete),
-            ("world/list", list),
             ("world/subscribe", subscribe),
             ("world/unsubscribe", unsubscribe),
         ];
@@ -50,6 +52,7 @@ impl MethodSet for WorldMethods {
             let worlds = Arc::clone(&self.worlds);
             registry.register(name, move |request| method(&worlds, request));
         }
+        registry.register("world/list", move |_| list(&self.worlds, &self.npcs));
     }
 
     fn notifications(&self) -> Vec<&'static str> {
@@ -157,7 +160,6 @@ fn write(
 }
 
 fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Removal<'a> {
@@ -193,7 +195,6 @@ fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
 }
 
 fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Deletion<'a> {
@@ -201,8 +202,7 @@ fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
         deleted: bool,
         ended_subscriptions: usize,
     }
-    let world = worlds.remove(request.params.string("world")?)?;
-    let ended_subscriptions = worlds.end_subscriptions(&world);
+    let (world, ended_subscriptions) = worlds.delete(request.params.string("world")?)?;
     Reply::now(&Deletion { world: &world.id, deleted: true, ended_subscriptions })
 }
 
@@ -224,16 +224,21 @@ struct Subscribed<'a> {
     path: &'a str,
 }
 
-fn list(worlds: &Worlds, _: Request) -> Result<Reply, BridgeError> {
+fn list(worlds: &Worlds, npcs: &Npcs) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct All<'a> {
         worlds: Vec<ListedWorld<'a>>,
+    }
+    let npcs = npcs.all();
+    let mut inhabitants: HashMap<&WorldId, usize> = HashMap::new();
+    for world in npcs.iter().filter_map(|npc| npc.world.as_ref()) {
+        *inhabitants.entry(world).or_default() += 1;
     }
     let all = worlds.all_with_subscriptions();
     let worlds = all.iter().map(|(world, subscriptions)| ListedWorld {
         world: &world.id,
         version: world.world.version(),
-        npcs: world.npcs(),
+        npcs: inhabitants.get(&world.id).copied().unwrap_or_default(),
         subscriptions: subscriptions
             .iter()
             .map(|(subscription, path)| Subscribed { subscription, world: &world.id, path })
@@ -251,7 +256,7 @@ fn subscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     let id = worlds.new_subscription_id(bridge.config().max_world_subscriptions)?;
     let observation = world.world.observe(path, notifier(&world.id, &id, bridge.outbox().clone()));
     let subscription =
-        Subscription { world: Arc::clone(&world), path: given.to_owned(), _observation: observation };
+        Subscription { world: world.id.clone(), path: given.to_owned(), _observation: observation };
     worlds.subscribe(Arc::clone(&id), subscription);
     Reply::now(&Subscribed { subscription: &id, world: &world.id, path: given })
 }
@@ -276,7 +281,6 @@ fn notifier(
 }
 
 fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    #[expect(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Serialize)]
     struct Ended<'a> {
         subscription: &'a SubscriptionId,
@@ -286,5 +290,5 @@ fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> 
     }
     let (id, Subscription { world, path, .. }) =
         worlds.unsubscribe(request.params.string("subscription")?)?;
-    Reply::now(&Ended { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
+    Reply::now(&Ended { subscription: &id, world: &world, path: &path, unsubscribed: true })
 }

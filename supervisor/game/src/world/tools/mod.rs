@@ -8,10 +8,11 @@ mod update;
 
 use std::sync::Arc;
 
-use oam_agent::{Tool, ToolCall, ToolDefinition, ToolName, ToolOutput, json_text};
-use serde_json::{Map, Value};
+use oam_agent::{Tool, ToolCall};
+use serde_json::Value;
 
 use super::{World, path::WorldPath, value, wording};
+use crate::{line::same_words, local_tool::local_tool, wording::wrong_argument};
 
 impl World {
     /// `read_world_state`, unless nothing is `readable`, and `update_world_state`, unless nothing is `writable`.
@@ -24,41 +25,22 @@ impl World {
         if !readable.is_empty() {
             let readable: Arc<[WorldPath]> = readable.into();
             let description = self.read(|world| read::description(world.root, &readable));
-            tools.push(self.tool(
-                wording::READ_TOOL,
-                description,
-                &wording::read_parameters(),
-                move |world, arguments| read::read(world, arguments, &readable),
-            ));
+            let world = self.clone();
+            let parameters = wording::read_parameters();
+            tools.push(local_tool(wording::READ_TOOL, description, &parameters, move |call| {
+                read::read(&world, call, &readable)
+            }));
         }
         if !writable.is_empty() {
             let writable: Arc<[WorldPath]> = writable.into();
-            tools.push(self.tool(
-                wording::UPDATE_TOOL,
-                wording::update(&writable),
-                &wording::update_parameters(),
-                move |world, arguments| update::update(world, arguments, &writable),
-            ));
+            let description = wording::update(&writable);
+            let world = self.clone();
+            let parameters = wording::update_parameters();
+            tools.push(local_tool(wording::UPDATE_TOOL, description, &parameters, move |call| {
+                update::update(&world, call, &writable)
+            }));
         }
         tools
-    }
-
-    fn tool(
-        &self,
-        name: &str,
-        description: String,
-        parameters: &Value,
-        run: impl Fn(&Self, &Map<String, Value>) -> Result<ToolOutput, String> + Send + Sync + 'static,
-    ) -> Tool {
-        let name = ToolName::new(name).expect("the name is one of a tool");
-        let (definition, _) = ToolDefinition::from_json_schema(name, description, parameters)
-            .expect("the parameters are a schema of an object");
-        let world = self.clone();
-        let run = move |call: Arc<ToolCall>| {
-            let output = run(&world, &call.arguments).unwrap_or_else(ToolOutput::Error);
-            std::future::ready(output)
-        };
-        Tool::local(definition, run).lenient()
     }
 }
 
@@ -79,25 +61,19 @@ fn key_meant<'v>(value: &'v Value, segment: &str) -> Option<&'v str> {
     if let Some((key, _)) = members.get_key_value(segment) {
         return Some(key);
     }
-    let wanted = segment.to_lowercase();
-    members.keys().find(|key| key.to_lowercase() == wanted).map(String::as_str)
+    members.keys().find(|key| same_words(key, segment)).map(String::as_str)
 }
 
 fn is_within_any(path: &WorldPath, allowed: &[WorldPath]) -> bool {
     allowed.iter().any(|allowed| path.is_within(allowed))
 }
 
-/// The argument, read as a path.
-fn path_argument(tool: &str, path: Option<&Value>) -> Result<WorldPath, String> {
-    let Some(Value::String(path)) = path else {
-        return Err(bad_argument(tool, "path", "a string", path));
-    };
-    path.parse().map_err(|error: super::WorldError| error.to_string())
-}
-
-fn bad_argument(tool: &str, argument: &str, expected: &str, got: Option<&Value>) -> String {
-    let got = got.map_or_else(|| "nothing".to_owned(), json_text::abridged);
-    wording::bad_argument(tool, argument, expected, &got)
+/// The path in a call's arguments.
+fn path_argument(call: &ToolCall) -> Result<WorldPath, String> {
+    match call.arguments.get("path") {
+        Some(Value::String(path)) => path.parse().map_err(|error: super::WorldError| error.to_string()),
+        other => Err(wrong_argument(&call.name, "path", "a string", other)),
+    }
 }
 
 #[cfg(test)]

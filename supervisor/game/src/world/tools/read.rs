@@ -1,12 +1,10 @@
 //! `read_world_state`.
 
-use std::collections::HashMap;
-
-use oam_agent::ToolOutput;
-use serde_json::{Map, Value};
+use oam_agent::{ToolCall, ToolOutput};
+use serde_json::Value;
 
 use super::{is_within_any, path_argument, resolved};
-use crate::world::{World, abridge, path::WorldPath, value, wording};
+use crate::world::{World, abridge, part::Part, path::WorldPath, value, wording};
 
 /// How many characters of a value an error shows.
 const SHOWN_VALUE: usize = 80;
@@ -20,14 +18,10 @@ pub(super) fn description(root: &Value, readable: &[WorldPath]) -> String {
     }
 }
 
-pub(super) fn read(
-    world: &World,
-    arguments: &Map<String, Value>,
-    readable: &[WorldPath],
-) -> Result<ToolOutput, String> {
-    let path = match arguments.get("path") {
+pub(super) fn read(world: &World, call: &ToolCall, readable: &[WorldPath]) -> Result<ToolOutput, String> {
+    let path = match call.arguments.get("path") {
         None | Some(Value::Null) => WorldPath::root(),
-        path => path_argument(wording::READ_TOOL, path)?,
+        Some(_) => path_argument(call)?,
     };
     world.read(|world| look(world.root, &path, readable)).map(ToolOutput::Json)
 }
@@ -36,12 +30,12 @@ fn look(root: &Value, path: &WorldPath, readable: &[WorldPath]) -> Result<Value,
     let path = resolved(root, path);
     if is_within_any(&path, readable) {
         return match value::get(root, &path) {
-            Some(value) => Ok(abridge::abridged(value)),
+            Some(value) => Ok(abridge::abridged(&Part::Whole(value))),
             None => Err(absent(root, &path, readable)),
         };
     }
-    match readable_part(root, &path, readable) {
-        Some(part) => Ok(abridge::abridged(&Value::Object(part))),
+    match Part::above(root, &path, readable) {
+        Some(part) => Ok(abridge::abridged(&part)),
         None => Err(wording::cannot_read(&path, readable)),
     }
 }
@@ -59,8 +53,12 @@ fn absent(root: &Value, path: &WorldPath, readable: &[WorldPath]) -> String {
     match nearest {
         // Above the readable paths, only what leads to them may be named.
         Value::Object(_) if !is_within_any(&ancestor, readable) => {
-            let part = readable_part(root, &ancestor, readable).unwrap_or_default();
-            wording::absent_from_object(path, &ancestor, part.keys().map(String::as_str))
+            let part = Part::above(root, &ancestor, readable);
+            let members = match &part {
+                Some(Part::Members(members)) => members.as_slice(),
+                _ => &[],
+            };
+            wording::absent_from_object(path, &ancestor, members.iter().map(|(key, _)| &**key))
         }
         Value::Object(members) => {
             wording::absent_from_object(path, &ancestor, members.keys().map(String::as_str))
@@ -72,49 +70,5 @@ fn absent(root: &Value, path: &WorldPath, readable: &[WorldPath]) -> String {
             let json = may_show.then(|| abridge::cut_json(single, SHOWN_VALUE));
             wording::absent_from_value(path, &ancestor, value::kind(single), json.as_deref())
         }
-    }
-}
-
-/// What may be read within a path that lies above readable paths; `None` when it does not.
-fn readable_part(root: &Value, path: &WorldPath, readable: &[WorldPath]) -> Option<Map<String, Value>> {
-    let below: Vec<Vec<&str>> = readable
-        .iter()
-        .filter(|readable| readable.is_within(path))
-        .map(|readable| readable.segments().skip(path.len()).collect())
-        .collect();
-    if below.is_empty() {
-        return None;
-    }
-    let below: Vec<_> = below.iter().map(Vec::as_slice).collect();
-    Some(value::get(root, path).map(|value| part(value, &below)).unwrap_or_default())
-}
-
-/// The members that lead to one of the paths, which all have a segment. The items of a list become members.
-fn part(value: &Value, paths: &[&[&str]]) -> Map<String, Value> {
-    let mut wanted: HashMap<&str, Vec<&[&str]>> = HashMap::new();
-    for path in paths {
-        if let Some((first, rest)) = path.split_first() {
-            wanted.entry(first).or_default().push(rest);
-        }
-    }
-    let taken = |key: &str, value: &Value| {
-        let paths = wanted.get(key)?;
-        if paths.iter().any(|path| path.is_empty()) {
-            return Some(value.clone());
-        }
-        let part = part(value, paths);
-        (!part.is_empty()).then_some(Value::Object(part))
-    };
-    match value {
-        Value::Object(members) => {
-            members.iter().filter_map(|(key, member)| Some((key.clone(), taken(key, member)?))).collect()
-        }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .map(|(position, item)| (position.to_string(), item))
-            .filter_map(|(key, item)| taken(&key, item).map(|value| (key, value)))
-            .collect(),
-        _ => Map::new(),
     }
 }

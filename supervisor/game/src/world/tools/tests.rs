@@ -1,5 +1,5 @@
 use expect_test::{Expect, expect};
-use oam_agent::{CallId, ToolExecutor};
+use oam_agent::{CallId, ToolExecutor, ToolOutput};
 use serde_json::json;
 
 use super::*;

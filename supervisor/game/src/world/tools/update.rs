@@ -2,23 +2,22 @@
 
 use std::borrow::Cow;
 
-use oam_agent::{ToolOutput, json_text};
-use serde_json::{Map, Number, Value};
+use oam_agent::{ToolCall, ToolOutput, json_text};
+use serde_json::{Number, Value};
 
-use super::{bad_argument, is_within_any, path_argument, resolved};
-use crate::world::{World, WorldError, abridge, edit, path::WorldPath, value, wording};
+use super::{is_within_any, path_argument, resolved};
+use crate::{
+    wording::wrong_argument,
+    world::{World, WorldError, abridge, edit, path::WorldPath, value, wording},
+};
 
 /// How many characters of a value an answer shows.
 const SHOWN_VALUE: usize = 200;
 
-pub(super) fn update(
-    world: &World,
-    arguments: &Map<String, Value>,
-    writable: &[WorldPath],
-) -> Result<ToolOutput, String> {
-    let path = path_argument(wording::UPDATE_TOOL, arguments.get("path"))?;
-    let sent =
-        arguments.get("value").ok_or_else(|| bad_argument(wording::UPDATE_TOOL, "value", "a value", None))?;
+pub(super) fn update(world: &World, call: &ToolCall, writable: &[WorldPath]) -> Result<ToolOutput, String> {
+    let path = path_argument(call)?;
+    let sent = call.arguments.get("value");
+    let sent = sent.ok_or_else(|| wrong_argument(&call.name, "value", "a value", None))?;
     let written = world.write(|root, changes| {
         let path = resolved(root, &path);
         if !is_within_any(&path, writable) {

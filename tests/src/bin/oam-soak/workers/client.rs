@@ -41,6 +41,8 @@ struct State {
     /// `supervisor/event`s by type.
     worker_events: BTreeMap<String, u64>,
     tool_calls: u64,
+    /// How often a world has changed.
+    world_changes: HashMap<String, u64>,
     /// The first rule that was broken outside of a request.
     failure: Option<String>,
 }
@@ -141,6 +143,11 @@ impl Client {
         lock(&self.state).tool_calls
     }
 
+    /// How many changes of a world were told. Forgets them.
+    pub(crate) fn take_world_changes(&self, world: &str) -> u64 {
+        lock(&self.state).world_changes.remove(world).unwrap_or(0)
+    }
+
     /// What must hold when nothing is asked: nothing is open, no rule was broken.
     pub(crate) fn settled(&self) -> Result<(), String> {
         let state = lock(&self.state);
@@ -218,6 +225,11 @@ impl State {
             return Ok(());
         }
         let message = self.monitor.received(line).map_err(|rule| format!("{rule}: {line}"))?;
+        if message.method() == Some("world/changed") {
+            let world = message.value["params"]["world"].as_str().unwrap_or_default();
+            *self.world_changes.entry(world.to_owned()).or_default() += 1;
+            return Ok(());
+        }
         let (id, heard) = classified(&message).ok_or_else(|| format!("it belongs to no request: {line}"))?;
         self.tool_calls += u64::from(matches!(heard, Heard::ToolCall(_)));
         let is_answer = matches!(heard, Heard::Answer(_));

@@ -111,7 +111,7 @@ impl Turn {
 }
 
 /// Letters only, so that no text holds a placeholder or the word of a fault by chance.
-fn words(rng: &mut Rng) -> String {
+pub(super) fn words(rng: &mut Rng) -> String {
     let word = |rng: &mut Rng| (0..rng.usize(1..8)).map(|_| rng.char('à'..='ö')).collect::<String>();
     (0..rng.usize(1..16)).map(|_| word(rng)).collect::<Vec<_>>().join(" ")
 }

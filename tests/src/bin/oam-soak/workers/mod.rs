@@ -1,12 +1,15 @@
 //! Turns that must come out right whatever happens to the workers that play them.
 //!
 //! Every session runs on the model "system" and carries its script in its instructions, so what each turn must come
-//! to is known, whoever plays it and how often. The soak goes through [phases](trouble::PHASES), each with its own
-//! trouble, and [lives](session) through many sessions at once in each. After each phase all must be as it was at
-//! the beginning: the same number of workers, no zombie, no descriptor or memory more.
+//! to is known, whoever plays it and how often; so do [NPCs](npc), with their barks and decisions. The soak goes
+//! through [phases](trouble::PHASES), each with its own trouble, and [lives](session) through many sessions and NPCs
+//! at once in each. After each phase all must be as it was at the beginning: the same number of workers, no zombie,
+//! no descriptor or memory more.
 
 mod client;
+mod interruption;
 mod life;
+mod npc;
 mod report;
 mod session;
 mod trouble;
@@ -76,6 +79,7 @@ pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
     let result = phases(settings, &client, &marks, &mut rows);
     let total = report::total(&rows);
     println!("{}", total.line());
+    println!("{}", total.of_games());
     let status = client.ok("supervisor/status", json!({}));
     let result = result.and_then(|()| {
         client.end()?;
@@ -124,6 +128,10 @@ fn phases(settings: &Settings, client: &Client, marks: &Marks, rows: &mut Vec<Ro
             violations: counted("violations"),
             replays: counted("replays"),
             recycled: counted("recycled"),
+            lines: tally.lines.into_inner(),
+            barks: tally.barks.into_inner(),
+            decisions: tally.decisions.into_inner(),
+            writes: tally.writes.into_inner(),
             duration,
             slowest: Duration::from_micros(tally.slowest.into_inner()),
             rss_kib: now.map_or(0, |now| now.rss_kib),

@@ -43,6 +43,12 @@ pub(crate) struct Row {
     pub(crate) violations: u64,
     pub(crate) replays: u64,
     pub(crate) recycled: u64,
+    /// Turns of NPCs.
+    pub(crate) lines: u64,
+    pub(crate) barks: u64,
+    pub(crate) decisions: u64,
+    /// Changes of worlds.
+    pub(crate) writes: u64,
     pub(crate) duration: Duration,
     pub(crate) slowest: Duration,
     pub(crate) rss_kib: u64,
@@ -96,11 +102,21 @@ impl Row {
         )
     }
 
+    /// How many of the turns were those of games.
+    pub(crate) fn of_games(&self) -> String {
+        format!(
+            "of the turns {} are lines of NPCs, {} barks, {} decisions; worlds changed {} times",
+            self.lines, self.barks, self.decisions, self.writes
+        )
+    }
+
     /// The row for programs.
     pub(crate) fn json(&self) -> Value {
         json!({"trouble": self.trouble, "turns": self.turns, "cancelled": self.cancelled, "failed": self.failed,
             "refused": self.refused, "deaths": self.crashes, "hangs": self.hangs, "violations": self.violations,
-            "replays": self.replays, "recycled": self.recycled, "seconds": self.duration.as_secs_f64(), "slowestSeconds": self.slowest.as_secs_f64(),
+            "replays": self.replays, "recycled": self.recycled, "lines": self.lines, "barks": self.barks,
+            "decisions": self.decisions, "worldChanges": self.writes,
+            "seconds": self.duration.as_secs_f64(), "slowestSeconds": self.slowest.as_secs_f64(),
             "turnsPerSecond": self.turns_per_second(), "residentKiB": self.rss_kib})
     }
 }
@@ -119,6 +135,10 @@ pub(crate) fn total(rows: &[Row]) -> Row {
         violations: sum(|row| row.violations),
         replays: sum(|row| row.replays),
         recycled: sum(|row| row.recycled),
+        lines: sum(|row| row.lines),
+        barks: sum(|row| row.barks),
+        decisions: sum(|row| row.decisions),
+        writes: sum(|row| row.writes),
         duration: rows.iter().map(|row| row.duration).sum(),
         slowest: rows.iter().map(|row| row.slowest).max().unwrap_or_default(),
         rss_kib: rows.last().map_or(0, |row| row.rss_kib),

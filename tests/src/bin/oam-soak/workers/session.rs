@@ -11,7 +11,8 @@ use oam_tests::{RpcError, ToolCall};
 use serde_json::{Value, json};
 
 use super::{
-    client::{Client, Exchange, Heard},
+    client::{Client, Heard},
+    interruption::{Interruption, Owner},
     life::{Life, TOOL, Turn},
     trouble::Trouble,
 };
@@ -48,9 +49,15 @@ pub(crate) struct Tally {
     pub(crate) slowest: AtomicU64,
     /// Tools executed.
     pub(crate) executions: AtomicU64,
+    /// Turns of NPCs.
+    pub(crate) lines: AtomicU64,
+    pub(crate) barks: AtomicU64,
+    pub(crate) decisions: AtomicU64,
+    /// Changes of worlds.
+    pub(crate) writes: AtomicU64,
 }
 
-fn count(counter: &AtomicU64) -> u64 {
+pub(super) fn count(counter: &AtomicU64) -> u64 {
     counter.fetch_add(1, Ordering::Relaxed) + 1
 }
 
@@ -73,16 +80,17 @@ enum Ended {
 }
 
 impl Phase<'_> {
-    /// Lives through sessions until the turns are used up.
+    /// Lives through sessions and NPCs until the turns are used up.
     pub(crate) fn live(&self, number: u64, mut rng: Rng) -> Result<(), String> {
         for life in 0.. {
             if self.turns_left.load(Ordering::Relaxed) <= 0 || self.is_over.load(Ordering::Relaxed) {
                 break;
             }
-            let name = format!("s{number}-{life}");
-            let told = self
-                .live_once(&name, &mut rng)
-                .map_err(|why| format!("{}: {name}: {why}", self.trouble.name()));
+            let is_npc = rng.u32(..3) == 0;
+            let name = format!("{}{number}-{life}", if is_npc { "n" } else { "s" });
+            let lived =
+                if is_npc { self.live_as_npc(&name, &mut rng) } else { self.live_once(&name, &mut rng) };
+            let told = lived.map_err(|why| format!("{}: {name}: {why}", self.trouble.name()));
             if told.is_err() {
                 self.is_over.store(true, Ordering::Relaxed);
                 return told;
@@ -140,10 +148,10 @@ impl Phase<'_> {
         let closed_before = self.client.worker_event_count("breakerClosed");
         let start = Instant::now();
         let exchange = self.client.request("session/respond", params)?;
-        let mut interruption = Interruption::maybe(rng);
+        let mut interruption = Interruption::maybe(rng, Owner::Session(session));
         let mut heard = Listener::default();
         let answer = loop {
-            interruption.come(self.client, session, rng)?;
+            interruption.come(self.client, rng)?;
             match exchange.next()? {
                 Heard::Answer(answer) => break answer,
                 Heard::ToolCall(call) => heard.tool_call(call, turn, self, rng)?,
@@ -151,8 +159,7 @@ impl Phase<'_> {
                 Heard::ToolCancel => {}
             }
         };
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.tally.slowest.fetch_max(micros, Ordering::Relaxed);
+        self.took(start.elapsed());
         let was_cancelled = answer.as_ref().is_err_and(|error| error.name == "cancelled");
         let is_deleted = interruption.settle(was_cancelled)?;
         let ended = match answer {
@@ -169,7 +176,7 @@ impl Phase<'_> {
                 })
             }
             Err(error) => {
-                self.undone(turn, &error, is_meant, closed_before)
+                self.undone(matches!(turn, Turn::Refusal), &error, is_meant, closed_before)
                     .map_err(|why| format!("{prompt:?}: {why}"))?;
                 Ended::Undone
             }
@@ -177,21 +184,26 @@ impl Phase<'_> {
         Ok(if is_deleted { Ended::Deleted } else { ended })
     }
 
-    fn turn(&self) {
+    pub(super) fn turn(&self) {
         self.turns_left.fetch_sub(1, Ordering::Relaxed);
         count(&self.tally.turns);
     }
 
-    /// Checks that a turn had a reason to fail like this.
-    fn undone(
+    pub(super) fn took(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        self.tally.slowest.fetch_max(micros, Ordering::Relaxed);
+    }
+
+    /// Checks that a turn had a reason to fail like this. `is_refusal`: its script says so.
+    pub(super) fn undone(
         &self,
-        turn: &Turn,
+        is_refusal: bool,
         error: &RpcError,
         is_meant: bool,
         closed_before: u64,
     ) -> Result<(), String> {
         match error.name.as_str() {
-            "refusal" if matches!(turn, Turn::Refusal) => self.turn(),
+            "refusal" if is_refusal => self.turn(),
             "cancelled" => {
                 self.turn();
                 count(&self.tally.cancelled);
@@ -211,56 +223,6 @@ impl Phase<'_> {
             _ => return Err(format!("it has no reason to end so: {error:?}")),
         }
         Ok(())
-    }
-}
-
-/// What comes between a turn and its end.
-struct Interruption {
-    method: Option<&'static str>,
-    /// Messages of the turn to wait for before.
-    after: usize,
-    sent: Option<Exchange>,
-}
-
-impl Interruption {
-    fn maybe(rng: &mut Rng) -> Self {
-        let method = match rng.u32(..200) {
-            0..=7 => Some("session/cancel"),
-            8 => Some("session/delete"),
-            _ => None,
-        };
-        Self { method, after: rng.usize(..4), sent: None }
-    }
-
-    /// Called before each wait for a message of the turn.
-    fn come(&mut self, client: &Client, session: &str, rng: &mut Rng) -> Result<(), String> {
-        let Some(method) = self.method.filter(|_| self.sent.is_none()) else { return Ok(()) };
-        if self.after > 0 {
-            self.after -= 1;
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_micros(rng.u64(..2000)));
-        self.sent = Some(client.request(method, json!({"session": session}))?);
-        Ok(())
-    }
-
-    /// Checks it against how the turn ended. Returns whether the session is deleted.
-    fn settle(self, was_cancelled: bool) -> Result<bool, String> {
-        let Some(sent) = self.sent else {
-            return if was_cancelled { Err("it was cancelled by nobody".to_owned()) } else { Ok(false) };
-        };
-        let result = loop {
-            if let Heard::Answer(answer) = sent.next()? {
-                break answer.map_err(|error| format!("the interruption failed: {error:?}"))?;
-            }
-        };
-        if self.method == Some("session/delete") {
-            return Ok(true);
-        }
-        if result["cancelled"] != u64::from(was_cancelled) {
-            return Err(format!("a cancel counted {result}, and the turn says {was_cancelled}"));
-        }
-        Ok(false)
     }
 }
 

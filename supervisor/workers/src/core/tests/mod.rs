@@ -1,11 +1,22 @@
 //! Every row of what supervision promises, on simulated time and without a process.
 
+mod breaker;
+mod counting;
+mod ends;
+mod hangs;
+mod violations;
+
 use std::time::{Duration, Instant};
 
 use oam_agent::ErrorCode;
 use oam_ipc::StepId;
 
-use super::{Action, Core, Event, health::Breaker};
+use super::{
+    Action, Core, Event,
+    health::Breaker,
+    step::{Growth, MAX_ANSWER_BYTES},
+    worker::Abilities,
+};
 use crate::{
     config::{PoolConfig, StreamingPolicy, WorkerCommand},
     exit::{Exit, ExitCause},
@@ -37,6 +48,11 @@ fn killed_by(signal: &str) -> Exit {
     }
 }
 
+/// Of a worker that can do all there is.
+fn abilities(parallel_steps: usize) -> Abilities {
+    Abilities { parallel_steps, streams: true, counts_tokens: true }
+}
+
 impl Simulation {
     fn new(config: PoolConfig) -> Self {
         let mut simulation =
@@ -46,7 +62,7 @@ impl Simulation {
     }
 
     /// A pool whose first workers are ready.
-    fn ready(config: PoolConfig, parallel_steps: u32) -> Self {
+    fn ready(config: PoolConfig, parallel_steps: usize) -> Self {
         let mut simulation = Self::new(config);
         simulation.get_ready(parallel_steps);
         simulation.done.clear();
@@ -63,13 +79,17 @@ impl Simulation {
     }
 
     /// Lets every worker that was started get ready. Returns them.
-    fn get_ready(&mut self, parallel_steps: u32) -> Vec<WorkerId> {
+    fn get_ready(&mut self, parallel_steps: usize) -> Vec<WorkerId> {
+        self.get_ready_with(abilities(parallel_steps))
+    }
+
+    fn get_ready_with(&mut self, abilities: Abilities) -> Vec<WorkerId> {
         let started = self.take(|action| match action {
             Action::Spawn { worker } => Some(*worker),
             _ => None,
         });
         for worker in &started {
-            self.tell(Event::Ready { worker: *worker, parallel_steps });
+            self.tell(Event::Ready { worker: *worker, abilities });
         }
         started
     }
@@ -132,7 +152,28 @@ impl Simulation {
     }
 
     fn finish(&mut self, worker: WorkerId, step: u64) {
-        self.tell(Event::StepEnded { worker, step: StepId(step) });
+        self.tell(Event::StepEnded { worker, step: StepId(step), bytes: 10 });
+    }
+
+    fn grow(&mut self, worker: WorkerId, step: u64, growth: Growth) {
+        self.tell(Event::Part { worker, step: StepId(step), growth });
+    }
+
+    fn count(&mut self, count: u64) {
+        self.tell(Event::CountRequested { count: StepId(count) });
+    }
+
+    /// The counts sent to workers since the last look, and those that were given up.
+    fn counted(&mut self) -> (Vec<(WorkerId, u64)>, Vec<u64>) {
+        let sent = self.take(|action| match action {
+            Action::Count { worker, count } => Some((*worker, count.0)),
+            _ => None,
+        });
+        let given_up = self.take(|action| match action {
+            Action::GiveUpCount { count } => Some(count.0),
+            _ => None,
+        });
+        (sent, given_up)
     }
 
     fn hangs(&self) -> Vec<HangCause> {
@@ -197,7 +238,10 @@ fn a_step_that_crashes_its_worker_again_and_again_fails_for_good() {
     }
     let (step, error) = pool.failed().remove(0);
     assert_eq!((step, error.code, error.is_final), (1, ErrorCode::GenerationFailed, true));
-    assert_eq!(serde_json::json!(error.data), serde_json::json!({"workerCrashes": 3, "signal": "SIGABRT"}));
+    assert_eq!(
+        serde_json::json!(error.data),
+        serde_json::json!({"workerCrashes": 3, "reason": "crash", "signal": "SIGABRT"})
+    );
     pool.ask(2, false);
     assert_eq!(pool.generated().len(), 1, "nobody else is affected");
     assert_eq!(pool.core.counters().quarantined, 1);
@@ -260,260 +304,31 @@ fn streaming_can_be_forced_on_or_off() {
 }
 
 #[test]
-fn a_hang_of_each_kind_kills_the_worker_and_plays_the_step_again() {
-    let second = Duration::from_secs(1);
-    let quick = PoolConfig {
-        ready_timeout: second,
-        step_timeout: 20 * second,
-        cancel_timeout: second,
-        ping_interval: second,
-        ping_timeout: second,
-        ..config()
-    };
-    // Not ready.
-    let mut pool = Simulation::new(quick.clone());
-    pool.done.clear();
-    pool.pass(second);
-    assert_eq!((pool.killed(), pool.hangs()), (vec![FIRST], vec![HangCause::NotReady]));
-
-    // No pong, although idle.
-    let mut pool = Simulation::ready(quick.clone(), 1);
-    pool.pass(2 * second);
-    assert_eq!((pool.killed(), pool.hangs()), (vec![FIRST], vec![HangCause::NoPong]));
-
-    // No progress, although it answers pings.
-    let mut pool = Simulation::ready(quick.clone(), 1);
-    pool.ask(1, false);
-    pool.generated();
-    for _ in 0..20 {
-        pool.pass(second);
-        pool.tell(Event::Pong { worker: FIRST });
-    }
-    assert_eq!((pool.killed(), pool.hangs()), (vec![FIRST], vec![HangCause::NoProgress]));
-    pool.die(FIRST, "SIGKILL");
-    pool.get_ready(1);
-    assert_eq!(pool.generated(), [(SECOND, 1, false)]);
-
-    // A cancel that is ignored.
-    let mut pool = Simulation::ready(quick, 1);
-    pool.ask(1, false);
-    pool.generated();
-    pool.tell(Event::StepAbandoned { step: StepId(1) });
-    assert!(matches!(pool.done.last(), Some(Action::Cancel { worker: FIRST, .. })));
-    pool.pass(second);
-    assert_eq!((pool.killed(), pool.hangs()), (vec![FIRST], vec![HangCause::IgnoredCancel]));
-    pool.die(FIRST, "SIGKILL");
-    pool.get_ready(1);
-    assert!(pool.generated().is_empty(), "a cancelled step is not played again");
-}
-
-#[test]
-fn a_step_that_hangs_is_played_again_behind_those_that_did_not() {
-    let patient = PoolConfig { ping_interval: Duration::from_hours(1), ..config() };
-    let mut pool = Simulation::ready(patient, 3);
-    pool.ask(1, false);
-    pool.pass(Duration::from_mins(1));
-    pool.ask(2, false);
-    pool.ask(3, false);
-    pool.generated();
-    pool.pass(Duration::from_mins(1));
-    assert_eq!(pool.hangs(), [HangCause::NoProgress]);
-    pool.die(FIRST, "SIGKILL");
-    pool.get_ready(3);
-    for step in [2, 3, 1] {
-        assert_eq!(pool.generated(), [(SECOND, step, false)]);
-        pool.finish(SECOND, step);
-    }
-}
-
-#[test]
-fn a_step_that_makes_progress_is_no_hang_however_long_it_takes() {
-    let second = Duration::from_secs(1);
-    let mut pool = Simulation::ready(PoolConfig { step_timeout: 3 * second, ..config() }, 1);
-    pool.ask(1, true);
-    for _ in 0..100 {
-        pool.pass(second);
-        pool.tell(Event::Pong { worker: FIRST });
-        pool.tell(Event::Progress { worker: FIRST, step: StepId(1) });
-    }
-    assert_eq!(pool.hangs(), []);
-}
-
-#[test]
-fn restarts_are_delayed_and_then_the_breaker_opens() {
-    let mut pool = Simulation::new(config());
-    pool.ask(1, false);
-    let mut restarts = Vec::new();
-    for number in 1..=5 {
-        pool.get_ready(1);
-        pool.generated();
-        pool.tell(Event::Violation { worker: WorkerId(number), reason: "garbage".into() });
-        let died = pool.now;
-        pool.die(WorkerId(number), "SIGKILL");
-        if number % 3 == 0 {
-            pool.failed();
-            pool.ask(number, false);
-        }
-        while pool.spawned() == 0 {
-            pool.now = pool.core.next_deadline().expect("a restart is planned");
-            pool.tell(Event::Tick);
-        }
-        restarts.push(pool.now.duration_since(died).as_millis());
-        pool.done.push(Action::Spawn { worker: WorkerId(number + 1) });
-    }
-    assert_eq!(restarts, [0, 100, 200, 400, 800]);
-    pool.get_ready(1);
-    pool.done.clear();
-    pool.die(WorkerId(6), "SIGKILL");
-    assert!(matches!(pool.core.breaker(), Breaker::Open { .. }));
-    pool.ask(100, false);
-    let (_, error) = pool.failed().pop().expect("steps fail at once");
-    assert_eq!(error.code, ErrorCode::ModelUnavailable);
-    assert!(error.data["retryAfterSeconds"].as_u64().is_some_and(|seconds| (1..=10).contains(&seconds)));
-}
-
-/// A pool whose breaker is open.
-fn broken() -> Simulation {
-    let mut pool = Simulation::new(PoolConfig { workers: 3, ..config() });
-    for number in 1..=6 {
-        pool.pass(Duration::from_secs(4));
-        pool.tell(Event::Exited { worker: WorkerId(number), exit: killed_by("SIGILL") });
-    }
-    assert!(matches!(pool.core.breaker(), Breaker::Open { .. }));
-    pool
-}
-
-#[test]
-fn one_probe_at_a_time_closes_the_breaker_with_its_first_finished_step() {
-    let mut pool = broken();
-    let left: Vec<_> = pool.core.workers().map(|(id, _)| id).collect();
-    for worker in left {
-        pool.tell(Event::Exited { worker, exit: killed_by("SIGILL") });
-    }
-    pool.done.clear();
-    pool.pass(Duration::from_secs(10));
-    assert_eq!(pool.core.breaker(), Breaker::HalfOpen);
-    let probe = pool.get_ready(4);
-    assert_eq!(probe.len(), 1);
-    pool.ask(1, false);
-    pool.ask(2, false);
-    assert_eq!(pool.generated(), [(probe[0], 1, false)], "one step at a time");
-    pool.finish(probe[0], 1);
-    assert_eq!(pool.core.breaker(), Breaker::Closed);
-    assert!(pool.reports.contains(&PoolEvent::BreakerClosed));
-    assert_eq!(pool.spawned(), 2, "the other workers come back");
-}
-
-#[test]
-fn a_worker_that_cannot_be_started_counts_as_dead() {
-    let mut pool = Simulation::new(config());
-    pool.ask(1, false);
-    for number in 1..=6 {
-        let exit = Exit { cause: ExitCause::NotStarted("No such file".into()), ..killed_by("") };
-        pool.tell(Event::Exited { worker: WorkerId(number), exit });
-        pool.pass(Duration::from_secs(4));
-    }
-    let (_, error) = pool.failed().remove(0);
-    assert_eq!(error.code, ErrorCode::ModelUnavailable);
-    assert!(error.message.contains("could not be started: No such file"), "{}", error.message);
-}
-
-#[test]
-fn a_worker_that_breaks_the_protocol_is_killed() {
-    let mut pool = Simulation::ready(config(), 1);
-    pool.tell(Event::Violation { worker: FIRST, reason: "garbage".into() });
-    assert_eq!(pool.killed(), [FIRST]);
-    assert_eq!(pool.core.counters().violations, 1);
-}
-
-#[test]
-fn errors_say_why_workers_were_killed() {
-    let mut pool = Simulation::new(config());
-    pool.ask(1, false);
-    for number in 1..=6 {
-        let worker = WorkerId(number);
-        pool.tell(Event::Violation { worker, reason: "it speaks version 99".into() });
-        pool.tell(Event::Exited { worker, exit: Exit { was_ready: false, ..killed_by("SIGKILL") } });
-        pool.pass(Duration::from_secs(1));
-    }
-    let (_, error) = pool.failed().remove(0);
-    assert_eq!(error.code, ErrorCode::ModelUnavailable);
-    let told = "was killed by SIGKILL after 1.0 s, before it was ready (it speaks version 99)";
-    assert!(error.message.contains(told), "{}", error.message);
-
-    let patient = PoolConfig { ping_interval: Duration::from_hours(1), ..config() };
-    let mut pool = Simulation::ready(PoolConfig { max_step_crashes: 1, ..patient }, 1);
-    pool.ask(1, false);
-    pool.pass(Duration::from_mins(2));
-    pool.die(FIRST, "SIGKILL");
-    let (_, error) = pool.failed().remove(0);
-    assert!(error.message.ends_with("was killed by SIGKILL (no progress)."), "{}", error.message);
-}
-
-#[test]
-fn a_worker_that_closes_its_socket_but_lingers_is_killed() {
-    let mut pool = Simulation::ready(config(), 1);
-    pool.tell(Event::Closed { worker: FIRST });
-    assert!(pool.killed().is_empty());
-    pool.pass(Duration::from_secs(1));
-    assert_eq!(pool.killed(), [FIRST]);
-}
-
-#[test]
-fn what_a_worker_says_of_a_step_it_does_not_play_is_ignored() {
-    let mut pool = Simulation::ready(PoolConfig { workers: 2, ..config() }, 1);
-    pool.ask(1, false);
-    assert!(pool.core.is_running(FIRST, StepId(1)));
-    assert!(!pool.core.is_running(SECOND, StepId(1)));
-    pool.finish(SECOND, 1);
-    pool.finish(FIRST, 77);
-    assert!(pool.core.is_running(FIRST, StepId(1)));
-    pool.finish(FIRST, 1);
-    pool.finish(FIRST, 1);
-    assert_eq!(pool.core.counters().steps, 1, "a second end does not count");
-}
-
-#[test]
-fn a_worn_worker_goes_only_when_another_is_ready_and_it_is_idle() {
-    let mut pool = Simulation::ready(PoolConfig { recycle_after_steps: Some(2), ..config() }, 1);
-    for step in 1..=2 {
-        pool.ask(step, false);
-        pool.finish(FIRST, step);
-    }
-    assert!(!pool.done.iter().any(|action| matches!(action, Action::Shutdown { .. })));
-    assert_eq!(pool.get_ready(1), [SECOND], "its successor is started first");
-    assert!(pool.done.iter().any(|action| matches!(action, Action::Shutdown { worker: FIRST })));
-    pool.die(FIRST, "SIGTERM");
-    assert!(pool.core.counters().crashes.is_empty(), "that was no crash");
-    pool.ask(3, false);
-    assert_eq!(pool.generated().last(), Some(&(SECOND, 3, false)));
-}
-
-#[test]
-fn stopping_asks_then_terminates_then_kills_and_fails_what_waits() {
-    let mut pool = Simulation::ready(config(), 1);
-    pool.ask(1, false);
-    pool.ask(2, false);
-    pool.done.clear();
-    pool.tell(Event::Stop);
-    assert_eq!(pool.failed()[0].0, 2);
-    assert!(matches!(pool.done.remove(0), Action::Shutdown { worker: FIRST }));
-    pool.pass(Duration::from_secs(1));
-    assert!(matches!(pool.done.remove(0), Action::Terminate { worker: FIRST }));
-    pool.pass(Duration::from_secs(1));
-    assert_eq!(pool.killed(), [FIRST]);
-    pool.tell(Event::Exited { worker: FIRST, exit: killed_by("SIGKILL") });
-    assert_eq!(pool.failed()[0].0, 1);
-    assert!(pool.core.is_empty());
-    pool.ask(3, false);
-    assert_eq!(pool.failed()[0].1.code, ErrorCode::ModelUnavailable);
-}
-
-#[test]
 fn too_many_waiting_steps_are_refused() {
     let mut pool = Simulation::new(PoolConfig { max_waiting_steps: 2, ..config() });
     (1..=3).for_each(|step| pool.ask(step, false));
     assert_eq!(pool.failed()[0].1.code, ErrorCode::Busy);
+}
+
+#[test]
+fn a_step_that_cannot_be_sent_fails_and_harms_nobody() {
+    let mut pool = Simulation::ready(config(), 1);
+    pool.ask(1, false);
+    pool.ask(2, false);
+    pool.generated();
+    let error = oam_agent::ModelError::new(ErrorCode::ContextSizeExceeded, "too large");
+    pool.tell(Event::StepUnsendable { worker: FIRST, step: StepId(1), error });
+    assert_eq!(pool.failed()[0].1.code, ErrorCode::ContextSizeExceeded);
+    assert_eq!(pool.generated(), [(FIRST, 2, false)]);
+    assert!(pool.killed().is_empty());
+}
+
+#[test]
+fn a_worker_that_does_not_stream_is_not_asked_to() {
+    let mut pool = Simulation::new(config());
+    pool.get_ready_with(Abilities { streams: false, ..abilities(1) });
+    pool.ask(1, true);
+    assert_eq!(pool.generated(), [(FIRST, 1, false)]);
 }
 
 proptest::proptest! {
@@ -528,7 +343,7 @@ proptest::proptest! {
             let worker = workers.get(usize::from(choice / 16) % workers.len().max(1)).copied();
             match (choice % 8, worker) {
                 (0, _) => { asked += 1; open.insert(asked); pool.ask(asked, choice > 128); }
-                (1, Some(worker)) => pool.tell(Event::Ready { worker, parallel_steps: 3 }),
+                (1, Some(worker)) => pool.tell(Event::Ready { worker, abilities: abilities(3) }),
                 (2, Some(worker)) => pool.die(worker, "SIGSEGV"),
                 (3, Some(worker)) => {
                     let running = open.iter().copied().find(|step| pool.core.is_running(worker, StepId(*step)));

@@ -1,0 +1,236 @@
+//! `npc/*`: characters that converse, remember and know a world.
+
+mod create;
+mod update;
+
+use std::sync::Arc;
+
+use oam_agent::{BoxFuture, ToolName, transcript::json::SavedTranscript};
+use oam_game::{DialogueTurn, Memory, NpcOptions, NpcOverview, NpcState, Persona, PlayerLine};
+use serde::Serialize;
+
+use crate::{
+    coding,
+    message::{BridgeError, EventContext, Members, Payload},
+    npc::{ClientNpc, NpcId, Npcs, ToolDefinitions},
+    registry::{MethodRegistry, MethodSet, Reply, Request},
+    timestamp,
+    turn_host::ClientTurn,
+    worlds::{WorldId, Worlds},
+};
+
+use create::{create, restore};
+use update::update;
+
+const EVENTS: &str = "npc/event";
+
+const TALK_MEMBERS: &[&str] = &["npc", "line", "context", "stream", "toolChoice"];
+
+pub(super) struct NpcMethods {
+    npcs: Arc<Npcs>,
+    worlds: Arc<Worlds>,
+}
+
+impl NpcMethods {
+    pub(super) fn new(npcs: Arc<Npcs>, worlds: Arc<Worlds>) -> Self {
+        Self { npcs, worlds }
+    }
+}
+
+impl MethodSet for NpcMethods {
+    fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
+        type Method = fn(&NpcMethods, Request) -> Result<Reply, BridgeError>;
+        let methods: [(&str, Method); 10] = [
+            ("npc/create", create),
+            ("npc/talk", talk),
+            ("npc/bark", bark),
+            ("npc/state", state),
+            ("npc/restore", restore),
+            ("npc/update", update),
+            ("npc/reset", reset),
+            ("npc/cancel", cancel),
+            ("npc/delete", delete),
+            ("npc/list", list),
+        ];
+        for (name, method) in methods {
+            let set = Arc::clone(&self);
+            registry.register(name, move |request| method(&set, request));
+        }
+    }
+
+    fn notifications(&self) -> Vec<&'static str> {
+        vec![EVENTS]
+    }
+
+    fn shut_down(&self) -> BoxFuture<'static, ()> {
+        for npc in self.npcs.remove_all() {
+            npc.stop();
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// `{"npc"}`: the answer of methods that only do something.
+#[derive(Serialize)]
+struct Done<'a> {
+    npc: &'a NpcId,
+}
+
+fn talk(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Talked<'a> {
+        npc: &'a NpcId,
+        #[serde(flatten)]
+        turn: DialogueTurn,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
+    }
+    let npc = set.npcs.named(&request.params)?;
+    let Request { bridge, id, params } = request;
+    let player = PlayerLine {
+        line: params.string("line")?.to_owned(),
+        context: params.get("context").cloned(),
+        stream: params.optional_bool("stream")?.unwrap_or(false),
+        tool_choice: coding::tool_choice(&params, "toolChoice")?,
+    };
+    let warnings = params.unknown_members(TALK_MEMBERS);
+    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+        let members = Members::new().with("npc", &npc.id).with("requestId", &id);
+        let context = Arc::new(EventContext::new(EVENTS, members));
+        let turn = ClientTurn { bridge: &bridge, context, operation: Some(operation) };
+        let turn = turn.talk(&npc.npc, &player).await?;
+        Ok(Payload::of(&Talked { npc: &npc.id, turn, warnings }))
+    })
+}
+
+fn bark(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Barked<'a> {
+        npc: &'a NpcId,
+        line: String,
+    }
+    let npc = set.npcs.named(&request.params)?;
+    let situation = request.params.get("situation").cloned();
+    Reply::later(async move {
+        let line = npc.deleted.run_until_cancelled(npc.npc.bark(situation.as_ref())).await;
+        let line = line.ok_or_else(|| BridgeError::cancelled("The NPC was deleted."))??;
+        Ok(Payload::of(&Barked { npc: &npc.id, line }))
+    })
+}
+
+fn state(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+    let npc = set.npcs.named(&request.params)?;
+    if request.params.optional_bool("settle")?.unwrap_or(true) {
+        Reply::queued(&Arc::clone(&npc.queue), move |_| async move {
+            npc.npc.settle().await;
+            Ok(Payload::of(&Saved::of(&npc)))
+        })
+    } else {
+        Reply::now(&Saved::of(&npc))
+    }
+}
+
+/// An NPC as it is saved, with what only the bridge knows of it.
+#[derive(Serialize)]
+struct Saved<'a> {
+    npc: &'a NpcId,
+    state: SavedState<'a>,
+}
+
+#[derive(Serialize)]
+struct SavedState<'a> {
+    version: u32,
+    persona: Persona,
+    memory: Memory,
+    transcript: SavedTranscript,
+    npc: &'a NpcId,
+    options: NpcOptions,
+    tools: ToolDefinitions,
+    world: Option<&'a WorldId>,
+}
+
+impl<'a> Saved<'a> {
+    fn of(npc: &'a ClientNpc) -> Self {
+        let (NpcState { version, persona, memory, transcript, options }, tools) = npc.save();
+        let world = npc.world.as_ref();
+        let state = SavedState { version, persona, memory, transcript, npc: &npc.id, options, tools, world };
+        Self { npc: &npc.id, state }
+    }
+}
+
+fn reset(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+    let npc = set.npcs.named(&request.params)?;
+    let clear_memory = request.params.optional_bool("clearMemory")?.unwrap_or(false);
+    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+        npc.npc.settle().await;
+        operation.commit()?;
+        npc.npc.reset(clear_memory).await;
+        Ok(Payload::of(&Done { npc: &npc.id }))
+    })
+}
+
+fn cancel(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Cancelled<'a> {
+        npc: &'a NpcId,
+        cancelled: usize,
+    }
+    let npc = set.npcs.named(&request.params)?;
+    Reply::now(&Cancelled { npc: &npc.id, cancelled: npc.queue.cancel_all() })
+}
+
+fn delete(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Deleted<'a> {
+        npc: &'a NpcId,
+        deleted: bool,
+    }
+    let npc = set.npcs.remove(request.params.string("npc")?)?;
+    npc.stop();
+    Reply::now(&Deleted { npc: &npc.id, deleted: true })
+}
+
+fn list(set: &NpcMethods, _: Request) -> Result<Reply, BridgeError> {
+    #[derive(Serialize)]
+    struct Listed<'a> {
+        npcs: Vec<ListedNpc<'a>>,
+    }
+    let npcs = set.npcs.all();
+    Reply::now(&Listed { npcs: npcs.iter().map(|npc| ListedNpc::of(npc)).collect() })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedNpc<'a> {
+    npc: &'a NpcId,
+    name: String,
+    role: String,
+    world: Option<&'a WorldId>,
+    model: &'a str,
+    tools: Vec<String>,
+    turn_count: usize,
+    relationship: i64,
+    busy: bool,
+    pending_operations: usize,
+    created_at: String,
+}
+
+impl<'a> ListedNpc<'a> {
+    fn of(npc: &'a ClientNpc) -> Self {
+        let pending_operations = npc.queue.pending();
+        let NpcOverview { name, role, tools, relationship, turn_count } = npc.npc.overview();
+        Self {
+            npc: &npc.id,
+            name,
+            role,
+            world: npc.world.as_ref(),
+            model: &npc.model,
+            tools: tools.iter().map(ToolName::to_string).collect(),
+            turn_count,
+            relationship: relationship.get(),
+            busy: pending_operations > 0,
+            pending_operations,
+            created_at: timestamp::iso8601(npc.created_at),
+        }
+    }
+}
