@@ -182,7 +182,7 @@ fn the_id_is_sent_saved_or_made_up() {
     let unnamed = oam.ok("npc/restore", json!({"state": state, "npc": null, "model": "scripted"}));
     assert_eq!(unnamed["npc"], "npc1", "null is sent, so it counts");
     let made_up = oam.ok("npc/restore", json!({"state": state, "model": "scripted"}));
-    assert_eq!(made_up["npc"], "npc1");
+    assert_eq!(made_up["npc"], "npc2");
 }
 
 #[test]
