@@ -7,29 +7,34 @@ public enum FrameLimits {
     /// How many values a frame may hold, with keys and containers.
     public static let values = 1 << 20
 
-    /// Checks that the bytes from `start` on are exactly one map within the limits. Whoever reads them then may trust their lengths.
+    /// Checks that the bytes from `start` on are exactly one map within the limits, and that the keys of all maps are texts.
+    /// Whoever reads them then may trust their lengths.
     ///
     /// One pass without recursion, in memory bounded by the depth.
     static func check(_ bytes: [UInt8], from start: Int = 0) throws {
         var lexer = PackLexer(bytes, at: start)
-        /// How many values the open containers still wait for, the outermost first.
-        var open: [Int] = []
+        /// The outermost first.
+        var open: [Container] = []
+        func enter(_ container: Container) throws {
+            guard open.count < depth else { throw DecodeError.malformed("nests too deep") }
+            open.append(container)
+        }
         for _ in 0..<values {
             let token = try lexer.next()
             if let last = open.indices.last {
-                open[last] -= 1
+                if open[last].isAtKey, !token.isText { throw DecodeError.keyIsNoText }
+                open[last].left -= 1
             } else if case .map = token {
                 // The message.
             } else {
                 throw DecodeError.malformed("is not a map")
             }
             switch token {
-            case .array, .map:
-                guard open.count < depth else { throw DecodeError.malformed("nests too deep") }
-                open.append(token.innerValues)
+            case .array(let count): try enter(Container(isMap: false, left: count))
+            case .map(let count): try enter(Container(isMap: true, left: 2 * count))
             default: break
             }
-            while open.last == 0 {
+            while open.last?.left == 0 {
                 open.removeLast()
             }
             if open.isEmpty {
@@ -38,5 +43,24 @@ public enum FrameLimits {
             }
         }
         throw DecodeError.malformed("holds too many values")
+    }
+
+    /// A map or an array whose values are being read.
+    private struct Container {
+        let isMap: Bool
+        /// Values to come; of a map, keys as well.
+        var left: Int
+
+        var isAtKey: Bool { isMap && left.isMultiple(of: 2) }
+    }
+}
+
+extension DecodeError {
+    static let keyIsNoText = malformed("has a key that is not text")
+}
+
+extension PackToken {
+    fileprivate var isText: Bool {
+        if case .text = self { true } else { false }
     }
 }

@@ -53,7 +53,7 @@ struct PackReader {
         guard case .map(let count) = try lexer.next() else { throw unexpected("a map") }
         var map = PackMap(bytes: lexer.bytes, count: count)
         for _ in 0..<count {
-            guard case .text(let key) = try lexer.next() else { throw keyIsNoText }
+            guard case .text(let key) = try lexer.next() else { throw DecodeError.keyIsNoText }
             map.add(key: key, valueAt: lexer.position)
             try skip()
         }
@@ -98,7 +98,7 @@ struct PackReader {
     private mutating func members(_ count: Int) throws -> ValueObject {
         var members = ValueObject()
         for _ in 0..<count {
-            guard case .text(let key) = try lexer.next() else { throw keyIsNoText }
+            guard case .text(let key) = try lexer.next() else { throw DecodeError.keyIsNoText }
             members[try string(key)] = try value()
         }
         return members
@@ -118,8 +118,6 @@ struct PackReader {
         }
         return text
     }
-
-    private var keyIsNoText: DecodeError { .malformed("has a key that is not text") }
 
     private func unexpected(_ expected: String) -> DecodeError {
         .malformed("is no message: at byte \(lexer.position), \(expected) was expected")
