@@ -18,6 +18,7 @@ use crate::{Builder, DEADLINE, Oam, client::merge, oam_binary};
 
 /// How to start the program and its workers.
 #[derive(Debug)]
+#[must_use]
 pub struct Setup {
     worker: Vec<String>,
     flags: Vec<String>,
