@@ -12,7 +12,7 @@ use crate::swift;
 const LINE: &str = "Welcome to my forge, lad. Mind the sparks.";
 
 /// Creates NPC "gorm" in world "w", who looks, remembers and writes, and then says his line.
-fn gorm(pool: &mut Pool, format: &str, line: Value) {
+fn gorm(pool: &mut Pool, format: &str, line: &Value) {
     let look = calls(&[
         ("look", json!({"what": "door"})),
         ("remember_fact", json!({"fact": "Aria is brave."})),
@@ -47,7 +47,7 @@ fn a_turn_comes_out_the_same_although_its_worker_dies_in_the_line() {
     let spoken = json!({"text": format!("[happy] Gorm: {LINE}"), "chunks": 9});
     for (format, line) in [("structured", reply_in_pieces("happy", LINE, 9)), ("text", spoken)] {
         let mut healthy = swift().start();
-        gorm(&mut healthy, format, line.clone());
+        gorm(&mut healthy, format, &line);
         let undisturbed = told(&mut healthy);
         assert_eq!(undisturbed["memory"], json!({"facts": ["Aria is brave."], "relationship": 5}));
         assert_eq!((&undisturbed["asked"], &undisturbed["world"]["version"]), (&json!(1), &json!(1)));
@@ -58,7 +58,7 @@ fn a_turn_comes_out_the_same_although_its_worker_dies_in_the_line() {
             line["crashAfter"] = json!(pieces);
             line["once"] = json!(setup.path("crashed"));
             let mut pool = setup.start();
-            gorm(&mut pool, format, line);
+            gorm(&mut pool, format, &line);
             assert_eq!(told(&mut pool), undisturbed, "{format}, {pieces} pieces");
             assert_eq!(pool.counter("replays"), 1, "{format}, {pieces} pieces");
         }
