@@ -12,6 +12,7 @@ mod client;
 mod message;
 mod monitor;
 pub mod npc;
+pub mod pool;
 pub mod procfs;
 pub mod script;
 

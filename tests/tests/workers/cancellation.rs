@@ -1,9 +1,11 @@
 //! A cancelled turn reaches its worker, which lets go of the step or is killed.
 
-use oam_tests::{Id, script::text};
+use oam_tests::{
+    Id,
+    pool::{Pool, states, workers},
+    script::text,
+};
 use serde_json::json;
-
-use crate::pool::{Pool, states, workers};
 
 /// Starts a turn that hangs behind its first piece, and waits until it does.
 fn hanging_turn(pool: &mut Pool) -> Id {

@@ -1,8 +1,7 @@
 //! Counting tokens, which may kill or block a worker as a step may.
 
+use oam_tests::pool::workers;
 use serde_json::json;
-
-use crate::pool::workers;
 
 /// More than a context of 1000 tokens is likely to hold, so that tokens are counted.
 fn long(word: &str) -> String {

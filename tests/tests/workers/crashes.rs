@@ -1,10 +1,11 @@
 //! A worker dies in the middle of its work: the step is played again, and the client sees one step.
 
 use nix::sys::signal::Signal;
-use oam_tests::script::{call, template, text, tool};
+use oam_tests::{
+    pool::{Setup, send_signal, types, workers},
+    script::{call, template, text, tool},
+};
 use serde_json::{Value, json};
-
-use crate::pool::{Setup, send_signal, types, workers};
 
 /// Every way to die that is no answer to anything.
 const DEATHS: [(&str, &str); 6] = [

@@ -3,10 +3,12 @@
 use std::{fs, time::Duration};
 
 use nix::sys::signal::Signal;
-use oam_tests::{procfs, script::text};
+use oam_tests::{
+    pool::{Pool, exists, lives, pids, send_signal, states, until, workers},
+    procfs,
+    script::text,
+};
 use serde_json::json;
-
-use crate::pool::{Pool, exists, lives, pids, send_signal, states, until, workers};
 
 /// A program with busy, hanging and idle workers. Returns their process ids.
 fn in_full_swing() -> (Pool, Vec<u32>) {

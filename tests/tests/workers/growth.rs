@@ -3,10 +3,11 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use oam_tests::procfs;
+use oam_tests::{
+    pool::{lives, pids, send_signal, until, workers},
+    procfs,
+};
 use serde_json::json;
-
-use crate::pool::{lives, pids, send_signal, until, workers};
 
 /// The children of a process, dead ones that nobody has reaped included.
 fn children(pid: u32) -> Vec<u32> {
@@ -93,7 +94,7 @@ fn a_worker_that_has_grown_too_large_is_replaced_between_steps() {
         }
     }
     let status = pool.status_when("the old one gone", |status| {
-        pids(status).len() == 2 && crate::pool::states(status).iter().all(|state| state == "ready")
+        pids(status).len() == 2 && oam_tests::pool::states(status).iter().all(|state| state == "ready")
     });
     assert_eq!(status["counters"]["recycled"], 1, "{status}");
     assert_eq!(status["counters"]["crashes"], json!({}), "it went in good order");

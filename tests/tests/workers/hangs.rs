@@ -1,10 +1,11 @@
 //! A worker that stops getting on is killed, and its step is played again.
 
 use nix::sys::signal::Signal;
-use oam_tests::script::text;
+use oam_tests::{
+    pool::{exists, send_signal, until, workers},
+    script::text,
+};
 use serde_json::json;
-
-use crate::pool::{exists, send_signal, until, workers};
 
 #[test]
 fn a_step_that_hangs_asleep_or_busy_is_played_again() {

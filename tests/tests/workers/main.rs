@@ -11,7 +11,6 @@ mod growth;
 mod hangs;
 mod misbehaviour;
 mod npcs;
-mod pool;
 mod quarantine;
 mod starts;
 mod status;

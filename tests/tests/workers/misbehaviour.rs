@@ -1,10 +1,11 @@
 //! Workers that do not keep to the protocol, or talk where nobody should hear it.
 
 use oam_ipc::{FromWorker, LogLevel};
-use oam_tests::script::text;
+use oam_tests::{
+    pool::{types, until, workers},
+    script::text,
+};
 use serde_json::json;
-
-use crate::pool::{types, until, workers};
 
 #[test]
 fn a_worker_that_makes_no_sense_is_killed_and_its_step_played_again() {

@@ -2,11 +2,10 @@
 
 use oam_tests::{
     npc::{conversation, played},
+    pool::{Pool, Setup, types, workers},
     script::{call, calls, remember, reply, reply_in_pieces, text, tool, write_world},
 };
 use serde_json::{Value, json};
-
-use crate::pool::{Pool, Setup, types, workers};
 
 const LINE: &str = "Welcome to my forge, lad. Mind the sparks.";
 

@@ -1,9 +1,10 @@
 //! Steps that crash whatever plays them: found, given up for good, and nobody else pays for them.
 
-use oam_tests::script::text;
+use oam_tests::{
+    pool::{until, workers},
+    script::text,
+};
 use serde_json::json;
-
-use crate::pool::{until, workers};
 
 #[test]
 fn a_step_that_crashes_three_workers_fails_and_the_session_goes_on() {

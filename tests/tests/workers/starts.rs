@@ -6,11 +6,12 @@ use std::{
     process::{Command, Stdio},
 };
 
-use oam_tests::{DEADLINE, oam_binary};
+use oam_tests::{
+    DEADLINE, oam_binary,
+    pool::{Setup, workers},
+};
 use serde_json::json;
 use wait_timeout::ChildExt;
-
-use crate::pool::{Setup, workers};
 
 /// The message of the error that a turn fails with.
 fn complaint(setup: Setup) -> String {

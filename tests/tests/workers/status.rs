@@ -1,9 +1,11 @@
 //! What can be seen of the workers through the bridge, and by whom.
 
-use oam_tests::{Oam, script::text};
+use oam_tests::{
+    Oam,
+    pool::{pids, workers},
+    script::text,
+};
 use serde_json::json;
-
-use crate::pool::{pids, workers};
 
 /// What of the workers' protocol is among the capabilities.
 fn offered(oam: &mut Oam) -> Vec<String> {

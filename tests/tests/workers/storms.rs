@@ -2,10 +2,11 @@
 
 use std::{fs, path::Path};
 
-use oam_tests::RpcError;
+use oam_tests::{
+    RpcError,
+    pool::{Pool, Setup, workers},
+};
 use serde_json::json;
-
-use crate::pool::{Pool, Setup, workers};
 
 /// Workers that die before they are ready for as long as a file is there.
 fn dying_while(setup: Setup, file: &Path) -> Setup {
@@ -48,7 +49,7 @@ fn turns_fail_at_once_while_workers_keep_dying_and_work_again_later() {
 
     fs::remove_file(&file).unwrap();
     pool.status_when("a ready probe", |status| {
-        status["breaker"] == "halfOpen" && crate::pool::states(status) == ["ready"]
+        status["breaker"] == "halfOpen" && oam_tests::pool::states(status) == ["ready"]
     });
     assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
     pool.event("breakerClosed");
@@ -89,7 +90,7 @@ fn steps_that_kill_every_worker_open_the_breaker_before_their_verdict() {
     );
     // The next probe is ready, and the step it is tried with is a harmless one.
     pool.status_when("a ready probe", |status| {
-        status["breaker"] == "halfOpen" && crate::pool::states(status) == ["ready"]
+        status["breaker"] == "halfOpen" && oam_tests::pool::states(status) == ["ready"]
     });
     assert_eq!(pool.ok("model/availability", json!({}))["available"], true, "somebody has to try it");
     assert_eq!(pool.turn("a", "Hello")["text"], "You say: Hello");
@@ -103,7 +104,7 @@ fn a_probe_that_dies_of_its_step_opens_the_breaker_again() {
     let turn = pool.start_turn("a", "boom");
     pool.wait_fails(&turn);
     pool.status_when("a ready probe", |status| {
-        status["breaker"] == "halfOpen" && crate::pool::states(status) == ["ready"]
+        status["breaker"] == "halfOpen" && oam_tests::pool::states(status) == ["ready"]
     });
     let turn = pool.start_turn("a", "boom");
     assert_eq!(pool.wait_fails(&turn).code, -32001);

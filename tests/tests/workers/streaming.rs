@@ -1,9 +1,10 @@
 //! Streaming is distrusted after a worker died of it.
 
-use oam_tests::script::text;
+use oam_tests::{
+    pool::{Pool, types, workers},
+    script::text,
+};
 use serde_json::{Value, json};
-
-use crate::pool::{Pool, types, workers};
 
 const SPOKEN: &str = "It is a long way to the northern gate.";
 

@@ -2,7 +2,7 @@
 //!
 //! Without `--turns` it is [`sessions`]: thousands of requests at once over scripted models, which try out order,
 //! cancellation and limits. With it, it is [`workers`]: sessions and NPCs on the model "system", served by processes that
-//! die, hang and misbehave in every way they know. Both hold every message to the protocol, and the process to the
+//! die, hang and misbehave in every way they know, or by others that are killed and stopped. Both hold every message to the protocol, and the process to the
 //! memory, threads and descriptors that it had when it was warm.
 #![allow(clippy::print_stdout, reason = "it reports to a person")]
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
@@ -14,6 +14,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use oam_tests::procfs::Usage;
+use workers::OtherWorker;
 
 /// Works `oam stdio` hard and at random, and checks everything it says.
 #[derive(Debug, Parser)]
@@ -27,6 +28,10 @@ struct Args {
     /// With workers that misbehave: how many turns.
     #[arg(long)]
     turns: Option<u64>,
+    /// With workers: COMMAND instead of the scripted worker; its program is a path. It must play scripts in instructions like
+    /// that one, and what goes wrong with it comes from outside.
+    #[arg(long, requires = "turns", value_name = "COMMAND")]
+    worker: Option<OtherWorker>,
     /// With workers: the share of turns that a fault is meant for. Faults that cost seconds are rarer.
     #[arg(long, default_value_t = 0.02, requires = "turns", value_parser = probability)]
     crash_rate: f64,
@@ -59,6 +64,7 @@ fn main() -> ExitCode {
             crash_rate: args.crash_rate,
             seed,
             report: args.report,
+            worker: args.worker,
         }),
         None => sessions::soak(args.seconds, args.requests, args.sessions.unwrap_or(64), seed),
     };

@@ -2,7 +2,7 @@
 //!
 //! Every session runs on the model "system" and carries its script in its instructions, so what each turn must come
 //! to is known, whoever plays it and how often; so do [NPCs](npc), with their barks and decisions. The soak goes
-//! through [phases](trouble::PHASES), each with its own trouble, and [lives](session) through many sessions and NPCs
+//! through [phases](Marks::phases), each with its own trouble, and [lives](session) through many sessions and NPCs
 //! at once in each. After each phase all must be as it was at the beginning: the same number of workers, no zombie,
 //! no descriptor or memory more.
 
@@ -24,13 +24,14 @@ use std::{
 use client::Client;
 use fastrand::Rng;
 use oam_tests::{
-    DEADLINE, oam_binary,
+    DEADLINE,
     procfs::{self, Usage, usage},
 };
 use report::{Counters, Row};
 use serde_json::{Value, json};
 use session::{MAX_STEP_CRASHES, Phase, Tally};
-use trouble::{Marks, PHASES, Trouble};
+pub(crate) use trouble::OtherWorker;
+use trouble::{Marks, Trouble};
 
 use crate::flat;
 
@@ -51,18 +52,22 @@ pub(crate) struct Settings {
     pub(crate) crash_rate: f64,
     pub(crate) seed: u64,
     pub(crate) report: Option<PathBuf>,
+    /// In place of the scripted worker.
+    pub(crate) worker: Option<OtherWorker>,
 }
 
 pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
     let Settings { turns, sessions, crash_rate, seed, .. } = settings;
-    println!(
-        "seed {seed}: {turns} turns over {sessions} sessions, a fault is meant for {crash_rate} of them"
-    );
+    print!("seed {seed}: {turns} turns over {sessions} sessions");
+    match &settings.worker {
+        None => println!(", a fault is meant for {crash_rate} of them"),
+        Some(_) => println!(", on workers that are killed and stopped"),
+    }
     // What outlives oam becomes our child, and is seen.
     procfs::adopt_orphans().map_err(|error| error.to_string())?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let marks = Marks::new(folder.path(), oam_binary()).map_err(|error| error.to_string())?;
-    let worker = shell_words::join(marks.worker(*seed));
+    let marks = Marks::new(folder.path(), settings.worker.as_ref()).map_err(|error| error.to_string())?;
+    let worker = shell_words::join(marks.command(*seed));
     let arguments = [
         ["--worker", &worker],
         ["--workers", &WORKERS.to_string()],
@@ -101,13 +106,19 @@ pub(crate) fn soak(settings: &Settings) -> Result<(), String> {
     result
 }
 
-fn phases(settings: &Settings, client: &Client, marks: &Marks, rows: &mut Vec<Row>) -> Result<(), String> {
+fn phases(
+    settings: &Settings,
+    client: &Client,
+    marks: &Marks<'_>,
+    rows: &mut Vec<Row>,
+) -> Result<(), String> {
     let mut rng = Rng::with_seed(settings.seed);
     let mut before = Counters::of(&calm(client)?);
     let mut warm: Option<Usage> = None;
     println!("{}", report::heading());
-    let count = PHASES.len() as u64;
-    for (index, trouble) in (0..).zip(PHASES) {
+    let troubles = marks.phases();
+    let count = troubles.len() as u64;
+    for (index, trouble) in (0..).zip(troubles) {
         let turns = settings.turns / count + u64::from(index < settings.turns % count);
         let start = Instant::now();
         let tally = phase(*trouble, turns, settings, client, marks, &mut rng)?;
@@ -156,7 +167,7 @@ fn phase(
     turns: u64,
     settings: &Settings,
     client: &Client,
-    marks: &Marks,
+    marks: &Marks<'_>,
     rng: &mut Rng,
 ) -> Result<Tally, String> {
     let tally = Tally::default();
@@ -183,7 +194,7 @@ fn phase(
 }
 
 /// Strikes from outside, and tells how far it is, until the sessions have come to their end.
-fn make_trouble(phase: &Phase<'_>, marks: &Marks, rng: &mut Rng, are_done: impl Fn() -> bool) {
+fn make_trouble(phase: &Phase<'_>, marks: &Marks<'_>, rng: &mut Rng, are_done: impl Fn() -> bool) {
     let start = Instant::now();
     let (mut next_strike, mut next_word) = (start, start + PROGRESS);
     let opened = || phase.client.worker_event_count("breakerOpened");

@@ -3,12 +3,13 @@
 //! Faults of steps wait in every worker for a word in the prompt, and then come true more often than not, so that a
 //! turn with the word has its worker die once, several times, or never. Faults of a process's start wait for a file
 //! to be missing; the worker that finds it so makes it. The program itself is a link, which can be taken away. That way
-//! one `oam` and the same command line see it all.
+//! one `oam` and the same command line see it all. Other workers know no faults; they are killed and stopped.
 
 use std::{
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
+    str::FromStr,
     time::Duration,
 };
 
@@ -17,7 +18,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use oam_tests::procfs;
+use oam_tests::{oam_binary, procfs};
 
 /// How often a fault comes true in a step that it is meant for.
 const STRIKES: f64 = 0.6;
@@ -49,8 +50,8 @@ const fn rare(fault: &'static str) -> Trouble {
     Trouble::Step { fault, rarity: 15.0 }
 }
 
-/// The phases of a soak.
-pub(crate) const PHASES: &[Trouble] = &[
+/// The phases of a soak of scripted workers.
+const PHASES: &[Trouble] = &[
     Trouble::None,
     step("abort"),
     step("segv"),
@@ -83,6 +84,18 @@ pub(crate) const PHASES: &[Trouble] = &[
     Trouble::Signal { signal: Signal::SIGSTOP, every: 5_000 },
     Trouble::Storm,
     Trouble::Any,
+];
+
+/// The phases of a soak of other workers, which know no faults.
+const PHASES_OF_OTHERS: &[Trouble] = &[
+    Trouble::None,
+    Trouble::Signal { signal: Signal::SIGKILL, every: 50 },
+    Trouble::Signal { signal: Signal::SIGSEGV, every: 50 },
+    Trouble::Signal { signal: Signal::SIGABRT, every: 50 },
+    Trouble::Signal { signal: Signal::SIGTERM, every: 50 },
+    Trouble::Signal { signal: Signal::SIGSTOP, every: 1_000 },
+    Trouble::Storm,
+    Trouble::None,
 ];
 
 impl Trouble {
@@ -139,38 +152,79 @@ fn word_of(fault: &str) -> String {
     fault.replace('-', "")
 }
 
-/// What workers find in the file system: the files that hold faults of starts back, and the program.
-pub(crate) struct Marks {
-    folder: PathBuf,
-    oam: PathBuf,
+/// A worker other than the scripted one.
+#[derive(Debug, Clone)]
+pub(crate) struct OtherWorker {
+    program: PathBuf,
+    arguments: Vec<String>,
 }
 
-impl Marks {
+impl FromStr for OtherWorker {
+    type Err = String;
+
+    fn from_str(command: &str) -> Result<Self, String> {
+        let mut words = shell_words::split(command).map_err(|error| error.to_string())?.into_iter();
+        let program = words.next().ok_or("it is empty")?;
+        let program = fs::canonicalize(&program).map_err(|error| format!("{program}: {error}"))?;
+        Ok(Self { program, arguments: words.collect() })
+    }
+}
+
+/// What workers find in the file system: the files that hold faults of starts back, and the program.
+pub(crate) struct Marks<'a> {
+    folder: PathBuf,
+    other: Option<&'a OtherWorker>,
+}
+
+impl<'a> Marks<'a> {
     /// Holds all faults back.
-    pub(crate) fn new(folder: &Path, oam: &Path) -> std::io::Result<Self> {
-        let marks = Self { folder: folder.to_owned(), oam: oam.to_owned() };
-        symlink(oam, marks.program())?;
-        for trouble in PHASES {
-            if let Trouble::Start { fault, .. } = trouble {
-                fs::write(marks.path(fault), "")?;
-            }
+    pub(crate) fn new(folder: &Path, other: Option<&'a OtherWorker>) -> std::io::Result<Self> {
+        let marks = Self { folder: folder.to_owned(), other };
+        symlink(marks.program(), marks.link())?;
+        for fault in marks.faults_of_starts() {
+            fs::write(marks.path(fault), "")?;
         }
         Ok(marks)
+    }
+
+    /// What the soak goes through.
+    pub(crate) fn phases(&self) -> &'static [Trouble] {
+        if self.other.is_some() { PHASES_OF_OTHERS } else { PHASES }
+    }
+
+    fn faults_of_starts(&self) -> impl Iterator<Item = &'static str> {
+        self.phases().iter().filter_map(|trouble| match trouble {
+            Trouble::Start { fault, .. } => Some(*fault),
+            _ => None,
+        })
     }
 
     fn path(&self, fault: &str) -> PathBuf {
         self.folder.join(fault)
     }
 
-    fn program(&self) -> PathBuf {
-        self.folder.join("oam")
+    fn program(&self) -> &'a Path {
+        match self.other {
+            Some(other) => &other.program,
+            None => oam_binary(),
+        }
+    }
+
+    /// What workers are started by.
+    fn link(&self) -> PathBuf {
+        self.folder.join("worker")
     }
 
     /// The command line of workers.
-    pub(crate) fn worker(&self, seed: u64) -> Vec<String> {
-        let mut words = vec![self.program().display().to_string(), "worker".into(), "scripted".into()];
-        words.extend(["--seed".to_owned(), seed.to_string()]);
-        for trouble in PHASES {
+    pub(crate) fn command(&self, seed: u64) -> Vec<String> {
+        let mut words = vec![self.link().display().to_string()];
+        if let Some(other) = self.other {
+            words.extend(other.arguments.iter().cloned());
+            return words;
+        }
+        words.extend(["worker", "scripted", "--seed"].map(str::to_owned));
+        words.push(seed.to_string());
+        for trouble in self.phases() {
             let spec = match trouble {
                 Trouble::Step { fault, .. } => format!("{fault}:word={}+p={STRIKES}", word_of(fault)),
                 Trouble::Start { fault, .. } => format!("{fault}:once={}", self.path(fault).display()),
@@ -191,7 +245,7 @@ impl Marks {
             }
             Trouble::Signal { signal, .. } => signal_one(oam, signal, rng),
             Trouble::Storm => {
-                let _ = fs::remove_file(self.program());
+                let _ = fs::remove_file(self.link());
                 for worker in procfs::children(oam).unwrap_or_default() {
                     self::signal(worker.pid, Signal::SIGKILL);
                 }
@@ -203,11 +257,9 @@ impl Marks {
     /// Lets workers start without trouble.
     pub(crate) fn hold_back(&self) {
         // It is mostly there.
-        let _ = symlink(&self.oam, self.program());
-        for trouble in PHASES {
-            if let Trouble::Start { fault, .. } = trouble {
-                let _ = fs::write(self.path(fault), "");
-            }
+        let _ = symlink(self.program(), self.link());
+        for fault in self.faults_of_starts() {
+            let _ = fs::write(self.path(fault), "");
         }
     }
 }

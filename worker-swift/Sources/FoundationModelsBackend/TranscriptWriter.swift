@@ -1,0 +1,176 @@
+// A conversation as the framework's transcript.
+//
+// What the framework insists on: an output has the id of its call, every call has its output, and the outputs follow
+// their calls in the order of the calls. What the model cannot take is left out, and noted.
+
+import Foundation
+import FoundationModels
+import WorkerProtocol
+
+struct TranscriptWriter {
+    let senses: ModelSenses
+    private(set) var omissions: [String] = []
+
+    init(senses: ModelSenses) {
+        self.senses = senses
+    }
+
+    /// - Throws: ``Failure`` with the code `invalid_request`.
+    mutating func transcript(
+        of step: Generate,
+        tools: [Transcript.ToolDefinition],
+        schema: GenerationSchema?,
+        options: FoundationModels.GenerationOptions
+    ) throws -> Transcript {
+        var entries: [Transcript.Entry] = []
+        if step.instructions != nil || !tools.isEmpty {
+            let segments = step.instructions.map { [Transcript.Segment.text(.init(content: $0))] } ?? []
+            entries.append(.instructions(.init(segments: segments, toolDefinitions: tools)))
+        }
+        entries += try conversation(step.transcript)
+        // The framework goes on from a prompt or from outputs.
+        switch entries.last {
+        case .prompt, .toolOutput: break
+        default: entries.append(.prompt(.init(segments: [.text(.init(content: ""))])))
+        }
+        ask(&entries, schema, options)
+        return Transcript(entries: entries)
+    }
+
+    /// Puts what is asked for into the prompt in force, as a session would.
+    private func ask(
+        _ entries: inout [Transcript.Entry],
+        _ schema: GenerationSchema?,
+        _ options: FoundationModels.GenerationOptions
+    ) {
+        for index in entries.indices.reversed() {
+            guard case .prompt(var prompt) = entries[index] else { continue }
+            prompt.options = options
+            prompt.responseFormat = schema.map { Transcript.ResponseFormat(schema: $0) }
+            if #available(macOS 27.0, *), schema != nil {
+                prompt.contextOptions = ContextOptions(includeSchemaInPrompt: true)
+            }
+            entries[index] = .prompt(prompt)
+            return
+        }
+    }
+
+    private mutating func conversation(_ conversation: [Entry]) throws -> [Transcript.Entry] {
+        var entries: [Transcript.Entry] = []
+        var open = OpenCalls()
+        for entry in conversation {
+            if case .toolOutput(let id, let name, let segments) = entry {
+                let output = Transcript.ToolOutput(id: id, toolName: name, segments: self.segments(segments))
+                entries += try open.close(with: output)
+                continue
+            }
+            if case .opaque(let saved) = entry {
+                // It may stand between calls and outputs, which nothing may part.
+                if open.isEmpty { entries += opaque(saved) } else { omit("an entry between calls and their outputs") }
+                continue
+            }
+            try open.expectNone()
+            switch entry {
+            case .prompt(let segments):
+                let segments = self.segments(segments)
+                if segments.isBlank, case .toolOutput? = entries.last { continue }
+                entries.append(.prompt(.init(segments: segments)))
+            case .toolCalls(let calls):
+                entries.append(.toolCalls(.init(calls.map { call in
+                    .init(id: call.id, toolName: call.name, arguments: GeneratedContent(call.arguments))
+                })))
+                open.begin(calls.map(\.id))
+            case .response(let segments):
+                entries.append(.response(.init(assetIDs: [], segments: self.segments(segments))))
+            case .unknown(let type): omit("an entry of type '\(type)'")
+            case .toolOutput, .opaque: break
+            }
+        }
+        try open.expectNone()
+        return entries
+    }
+
+    private mutating func segments(_ segments: [Segment]) -> [Transcript.Segment] {
+        var mapped: [Transcript.Segment] = []
+        for segment in segments {
+            switch segment {
+            case .text(let text): mapped.append(.text(.init(content: text)))
+            case .structure(let source, let content):
+                mapped.append(.structure(.init(source: source, content: GeneratedContent(content))))
+            case .attachment(let saved): mapped += attachment(saved)
+            case .unknown(let type): omit("a segment of type '\(type)'")
+            }
+        }
+        return mapped
+    }
+
+    /// An entry that was saved in the framework's own form.
+    private mutating func opaque(_ saved: ValueObject) -> [Transcript.Entry] {
+        if #available(macOS 27.0, *), senses.contains(.reasoning), case .reasoning? = Self.read(saved) {
+            return Self.read(saved).map { [$0] } ?? []
+        }
+        omit("an entry that this model cannot use")
+        return []
+    }
+
+    private mutating func attachment(_ saved: ValueObject) -> [Transcript.Segment] {
+        let prompt: ValueObject = ["role": "user", "id": "attachment", "contents": .array([.object(saved)])]
+        if #available(macOS 27.0, *), senses.contains(.images), case .prompt(let prompt)? = Self.read(prompt),
+            case .attachment? = prompt.segments.first
+        {
+            return prompt.segments
+        }
+        omit("an attachment that this model cannot use")
+        return []
+    }
+
+    /// The framework's own reading of an entry; `nil` where it cannot.
+    private static func read(_ entry: ValueObject) -> Transcript.Entry? {
+        let saved: Value = [
+            "type": "FoundationModels.Transcript", "version": "1.1",
+            "transcript": ["entries": .array([.object(entry)])],
+        ]
+        let transcript = try? JSONDecoder().decode(Transcript.self, from: Data(saved.jsonText.utf8))
+        return transcript?.first
+    }
+
+    private mutating func omit(_ what: String) {
+        omissions.append("Left out of a conversation: \(what).")
+    }
+}
+
+extension [Transcript.Segment] {
+    fileprivate var isBlank: Bool {
+        allSatisfy { segment in
+            if case .text(let text) = segment { text.content.isEmpty } else { false }
+        }
+    }
+}
+
+/// The calls of a round whose outputs are still to come.
+private struct OpenCalls {
+    private var calls: [String] = []
+    private var outputs: [String: Transcript.ToolOutput] = [:]
+
+    var isEmpty: Bool { calls.isEmpty }
+
+    mutating func begin(_ calls: [String]) {
+        self.calls = calls
+    }
+
+    /// Takes an output; returns all of the round, in the order of their calls, when it was the last.
+    mutating func close(with output: Transcript.ToolOutput) throws -> [Transcript.Entry] {
+        guard calls.contains(output.id), outputs.updateValue(output, forKey: output.id) == nil else {
+            throw Failure(.invalidRequest, "The output '\(output.id)' belongs to no call that waits for one.")
+        }
+        guard outputs.count == calls.count else { return [] }
+        defer { self = OpenCalls() }
+        return calls.compactMap { outputs[$0].map(Transcript.Entry.toolOutput) }
+    }
+
+    func expectNone() throws {
+        guard isEmpty else {
+            throw Failure(.invalidRequest, "A tool call in the conversation has no output.")
+        }
+    }
+}
