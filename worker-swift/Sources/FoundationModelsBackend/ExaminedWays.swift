@@ -38,9 +38,20 @@ struct ExaminedWays {
     private func play(_ step: Generate, on backend: FoundationModelsBackend) async -> String {
         do {
             let result = try await backend.play(step) { _ in }
-            return "\(result.outcome), usage \(result.usage.summary)"
+            return "\(result.outcome.summary), usage \(result.usage.summary)"
         } catch {
             return Failure(error).summary
+        }
+    }
+}
+
+extension Outcome {
+    fileprivate var summary: String {
+        switch self {
+        case .text(let text): "said '\(text)'"
+        case .structured(let value): "structured \(value.jsonText)"
+        case .toolCalls(let calls):
+            calls.map { "\($0.name)#\($0.id)\(Value.object($0.arguments).jsonText)" }.joined(separator: " ")
         }
     }
 }

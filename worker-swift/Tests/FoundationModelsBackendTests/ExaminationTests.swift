@@ -24,7 +24,7 @@ import Testing
         #expect(report.contains("Tokens of a prompt: "))
         #expect(report.contains("\"type\":\"image\""))
         #expect(!report.contains("cannot be read again"))
-        #expect(report.contains("wrapped: toolCalls("))
+        #expect(report.contains("wrapped: open_gate#call_0_0{\"gate\":"))
         #expect(report.contains("session: failed: model_unavailable"))
         #expect(report.contains("3 steps in"))
         #expect(report.contains("failed: none"))
