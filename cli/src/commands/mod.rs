@@ -1,3 +1,4 @@
 //! The commands, one file each.
 
+pub(crate) mod available;
 pub(crate) mod stdio;
