@@ -15,6 +15,7 @@ mod script_file;
 mod supervisor_methods;
 mod tool_activity;
 mod tool_output;
+mod tools;
 mod transcript_file;
 
 use std::{env, iter, process::ExitCode};

@@ -4,7 +4,7 @@ use std::{future::Future, process::ExitCode};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, tools::command};
 
 /// What a shell tells of a process that a signal ended.
 const SIGNALLED: u8 = 128;
@@ -28,12 +28,21 @@ pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Resul
             |kind| signal(kind).map_err(|error| Failure::io(format!("cannot hear signals: {error}")));
         let (mut interrupt, mut terminate) =
             (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        tokio::select! {
+        let end = tokio::select! {
             biased;
             Some(()) = interrupt.recv() => Ok(End::Interrupted(ExitCode::from(SIGNALLED + SIGINT))),
             Some(()) = terminate.recv() => Ok(End::Interrupted(ExitCode::from(SIGNALLED + SIGTERM))),
             done = command => done.map(End::Done),
+        };
+        tokio::select! {
+            biased;
+            // A second signal means now: the end of the runtime kills what is left.
+            Some(()) = interrupt.recv() => {}
+            Some(()) = terminate.recv() => {}
+            // Tools that nobody waits for any more have a moment to end in order.
+            () = command::all_ended() => {}
         }
+        end
     });
     // A thread that reads a terminal cannot be interrupted, and nothing that still runs matters now.
     runtime.shutdown_background();
