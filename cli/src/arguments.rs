@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    man::ManArguments, stdio::StdioArguments,
+    man::ManArguments, respond::RespondArguments, stdio::StdioArguments,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -29,6 +29,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Respond(Box<RespondArguments>),
     Available(AvailableArguments),
     Stdio(StdioArguments),
     AgentReadme(AgentReadmeArguments),

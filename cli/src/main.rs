@@ -11,6 +11,7 @@ mod logging;
 mod models;
 mod program;
 mod runtime;
+mod schema_file;
 mod script_file;
 mod supervisor_methods;
 mod tool_activity;
@@ -39,6 +40,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))

@@ -65,7 +65,8 @@ mod tests {
         let inner = json!({"x-order": ["d"], "properties": {"c": {}, "d": {}}});
         let schema = json!({"type": "object", "x-order": ["b", "ghost", 5], "properties": {"a": {"items": [inner]}, "b": {}}});
         let ordered = ordered(schema);
-        let keys = |value: &Value| value["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let keys =
+            |value: &Value| value["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(keys(&ordered), ["b", "a"]);
         assert_eq!(keys(&ordered["properties"]["a"]["items"][0]), ["d", "c"]);
     }

@@ -44,7 +44,9 @@ pub(super) fn expect_none(missing: &[Arc<ToolCall>]) -> Result<(), Failure> {
     if missing.is_empty() {
         return Ok(());
     }
-    let mut message = "These calls wait for an output (--tool-output <id>=<output> or --tool-error <id>=<message>):".to_owned();
+    let mut message =
+        "These calls wait for an output (--tool-output <id>=<output> or --tool-error <id>=<message>):"
+            .to_owned();
     for call in missing {
         // Writing to a text does not fail.
         let _ = write!(message, "\n  {} {} {}", call.id, call.name, json_text::compact(&call.arguments));

@@ -68,7 +68,8 @@ pub(super) fn prepare(arguments: &RespondArguments) -> Result<(Task, SystemModel
         (None, Some(setup)) => setup.instructions.clone(),
         (None, None) => None,
     };
-    let stdin = if arguments.no_stdin || !readers_of_stdin.is_empty() { StdinUse::None } else { StdinUse::Prompt };
+    let stdin =
+        if arguments.no_stdin || !readers_of_stdin.is_empty() { StdinUse::None } else { StdinUse::Prompt };
     let start = match saved.map(|file| file.conversation) {
         Some(Conversation::Waiting(turn)) => outputs(arguments, turn)?,
         Some(Conversation::Idle(history)) => prompt(arguments, stdin, history)?,
@@ -92,7 +93,11 @@ pub(super) fn prepare(arguments: &RespondArguments) -> Result<(Task, SystemModel
 }
 
 /// Those of the command line, or the saved ones.
-fn tools(arguments: &RespondArguments, saved: Option<&TranscriptFile>, source: &str) -> Result<ToolSet, Failure> {
+fn tools(
+    arguments: &RespondArguments,
+    saved: Option<&TranscriptFile>,
+    source: &str,
+) -> Result<ToolSet, Failure> {
     let given = &arguments.turn.tools;
     match saved {
         Some(file) if !given.are_given() => file.tool_set(source),
@@ -106,12 +111,14 @@ fn schema(
     saved: Option<&TranscriptFile>,
     source: &str,
 ) -> Result<Option<AnswerSchema>, Failure> {
-    let (json, source) = match (&arguments.schema, saved.map(|file| &file.conversation)) {
+    let waiting = saved.and_then(|file| match &file.conversation {
+        Conversation::Waiting(turn) => turn.schema.as_ref(),
+        Conversation::Idle(_) => None,
+    });
+    let (json, source) = match (&arguments.schema, waiting) {
         (Some(path), _) => (schema_file::read(path)?, path.to_string()),
-        (None, Some(Conversation::Waiting(WaitingTurn { schema: Some(schema), .. }))) => {
-            (schema.clone(), format!("{source}: oam.schema"))
-        }
-        _ => return Ok(None),
+        (None, Some(schema)) => (schema.clone(), format!("{source}: oam.schema")),
+        (None, None) => return Ok(None),
     };
     let converted = schema_file::convert(&json, &source)?;
     Ok(Some(AnswerSchema { json, schema: Arc::new(converted.schema), warnings: converted.warnings }))
@@ -141,6 +148,8 @@ fn outputs(arguments: &RespondArguments, turn: Box<WaitingTurn>) -> Result<Start
 
 fn asker() -> Result<Asker, Failure> {
     Asker::open().map_err(|error| {
-        Failure::usage(format!("--ask-tools needs a terminal, and there is none: {error}. Use --tool-output instead."))
+        Failure::usage(format!(
+            "--ask-tools needs a terminal, and there is none: {error}. Use --tool-output instead."
+        ))
     })
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    StepInfo, TextEvent, ToolCall, ToolMode, ToolOutput, TurnClient, TurnEvent, TurnHost, TurnResponse, json_text,
+    StepInfo, TextEvent, ToolCall, ToolMode, ToolOutput, TurnClient, TurnEvent, TurnHost, TurnResponse,
+    json_text,
 };
 use serde::Serialize;
 use tokio::sync::oneshot;

@@ -4,7 +4,6 @@ use std::{path::PathBuf, sync::Arc};
 
 use oam_agent::{
     Agent, AgentOptions, AgentSetup, CallIds, SuspendedTurn, ToolOutput, TurnEnd, TurnOptions, TurnResponse,
-    json_text,
     transcript::json::SavedTranscript,
 };
 
@@ -52,7 +51,18 @@ pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure
 }
 
 async fn run_on(task: Task, model: &OpenModel) -> Result<Ended, Failure> {
-    let Task { instructions, tools, schema, mut policy, generation, start, save_path, asker, mode, is_verbose } = task;
+    let Task {
+        instructions,
+        tools,
+        schema,
+        mut policy,
+        generation,
+        start,
+        save_path,
+        asker,
+        mode,
+        is_verbose,
+    } = task;
     let (prompt, history, before) = match start {
         Start::Prompt { prompt, history } => (prompt, history, Progress::default()),
         Start::Outputs { turn, outputs } => {
@@ -62,7 +72,8 @@ async fn run_on(task: Task, model: &OpenModel) -> Result<Ended, Failure> {
     };
     policy.max_tool_rounds = policy.max_tool_rounds.saturating_sub(before.rounds_used);
     policy.max_tool_calls = policy.max_tool_calls.saturating_sub(before.calls_used);
-    let options = AgentOptions { policy, generation, call_ids: CallIds::OfConversation, ..AgentOptions::default() };
+    let options =
+        AgentOptions { policy, generation, call_ids: CallIds::OfConversation, ..AgentOptions::default() };
     let setup = AgentSetup {
         instructions,
         tools: tools.for_agent().into(),
@@ -100,7 +111,11 @@ async fn run_on(task: Task, model: &OpenModel) -> Result<Ended, Failure> {
 }
 
 /// The conversation with all outputs. Those that were not given are asked for.
-async fn go_on(turn: WaitingTurn, mut outputs: Outputs, asker: Option<&Asker>) -> (SavedTranscript, Progress) {
+async fn go_on(
+    turn: WaitingTurn,
+    mut outputs: Outputs,
+    asker: Option<&Asker>,
+) -> (SavedTranscript, Progress) {
     for call in answers::missing(&outputs, &turn) {
         if let Some(asker) = asker
             && let Ok(output) = asker.ask(&call).await
@@ -194,7 +209,7 @@ impl Rest {
     }
 
     fn file(&self, conversation: Conversation) -> TranscriptFile {
-        TranscriptFile { conversation, tools: self.tools.to_saved_unless_empty() }
+        TranscriptFile::new(conversation, &self.tools)
     }
 }
 
