@@ -5,4 +5,5 @@
 mod available;
 mod failures;
 mod help;
+mod respond;
 mod run;
