@@ -32,7 +32,13 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Some(Command::Available(arguments)) => commands::available::run(&arguments),
+        Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
+        Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
+        Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Schema(command)) => commands::schema::run(&command),
+        Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
+        Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))
         }
