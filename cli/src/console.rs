@@ -11,9 +11,14 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use oam_agent::json_text;
+use serde_json::Value;
 
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+
+/// What should be looked at.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +71,16 @@ impl Console {
     /// Writes a text and the end of a line.
     pub(crate) fn line(self, text: &str) {
         self.write(&format!("{text}\n"));
+    }
+
+    /// Writes a JSON value: for people in many lines, otherwise in one.
+    pub(crate) fn json(self, value: &Value) {
+        self.line(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+    }
+
+    /// Warns of something that is not a reason to stop.
+    pub(crate) fn warning(self, text: &str) {
+        self.line(&format!("{} {}", self.painted(WARNING, "Warning:"), self.shown(text)));
     }
 
     /// A text in a style, where there are colours.

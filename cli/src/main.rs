@@ -41,7 +41,10 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
         Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
+        Some(Command::Schema(command)) => commands::schema::run(&command),
+        Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
+        Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))
         }

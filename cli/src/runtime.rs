@@ -4,7 +4,7 @@ use std::{future::Future, process::ExitCode};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{failure::Failure, tools::command};
+use crate::{failure::Failure, tools};
 
 /// What a shell tells of a process that a signal ended.
 const SIGNALLED: u8 = 128;
@@ -40,7 +40,7 @@ pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Resul
             Some(()) = interrupt.recv() => {}
             Some(()) = terminate.recv() => {}
             // Tools that nobody waits for any more have a moment to end in order.
-            () = command::all_ended() => {}
+            () = tools::all_ended() => {}
         }
         end
     });

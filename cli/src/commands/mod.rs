@@ -5,4 +5,7 @@ pub(crate) mod available;
 pub(crate) mod completions;
 pub(crate) mod man;
 pub(crate) mod respond;
+pub(crate) mod schema;
+pub(crate) mod status;
 pub(crate) mod stdio;
+pub(crate) mod tools;
