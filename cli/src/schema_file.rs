@@ -1,7 +1,7 @@
-//! The JSON Schema of an answer, from a file.
+//! JSON Schemas in files.
 
 use oam_agent::{
-    ErrorCode,
+    ErrorCode, json_text,
     schema::{Converted, GenerationSchema},
 };
 use serde_json::{Map, Value};
@@ -11,20 +11,23 @@ use crate::{
     files::InputPath,
 };
 
-/// The type's name where the schema has no title.
-const ROOT_NAME: &str = "Response";
+/// What the root type is called where the schema has no title.
+pub(crate) const ROOT_NAME: &str = "Response";
 
 /// The schema in a file, with properties in the order of `x-order` where there is one. The failure names the file.
 pub(crate) fn read(path: &InputPath) -> Result<Value, Failure> {
     match path.read_json()? {
         schema @ Value::Object(_) => Ok(ordered(schema)),
-        _ => Err(Failure::invalid_input(format!("{path}: a schema must be a JSON object"))),
+        other => Err(Failure::invalid_input(format!(
+            "{path}: must be an object (a JSON Schema), not {}",
+            json_text::abridged(&other)
+        ))),
     }
 }
 
 /// What a model is held to. The failure names `source` and the place in the schema.
-pub(crate) fn convert(schema: &Value, source: &str) -> Result<Converted, Failure> {
-    GenerationSchema::from_json_schema(schema, ROOT_NAME).map_err(|error| {
+pub(crate) fn convert(schema: &Value, source: &str, root_name: &str) -> Result<Converted, Failure> {
+    GenerationSchema::from_json_schema(schema, root_name).map_err(|error| {
         Failure::new(FailureCode::Agent(ErrorCode::InvalidSchema), format!("{source}: {error}"))
     })
 }

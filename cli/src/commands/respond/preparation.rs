@@ -120,7 +120,7 @@ fn schema(
         (None, Some(schema)) => (schema.clone(), format!("{source}: oam.schema")),
         (None, None) => return Ok(None),
     };
-    let converted = schema_file::convert(&json, &source)?;
+    let converted = schema_file::convert(&json, &source, schema_file::ROOT_NAME)?;
     Ok(Some(AnswerSchema { json, schema: Arc::new(converted.schema), warnings: converted.warnings }))
 }
 

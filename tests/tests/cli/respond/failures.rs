@@ -76,7 +76,7 @@ fn inputs_that_cannot_be_used_are_named() {
         (&["--tools", "nowhere.json", "Hi"], "invalid_input", "nowhere.json"),
         (&["--tool-json", "{", "Hi"], "invalid_input", "--tool-json"),
         (&["--tool-json", r#"{"name": "respond_directly"}"#, "Hi"], "invalid_request", "respond_directly"),
-        (&["--schema", "bad.json", "Hi"], "invalid_input", "bad.json: a schema must be a JSON object"),
+        (&["--schema", "bad.json", "Hi"], "invalid_input", "bad.json: must be an object (a JSON Schema)"),
         (&["--schema", "odd.json", "Hi"], "invalid_schema", "odd.json"),
         (&["--image", "nowhere.png", "Hi"], "invalid_input", "nowhere.png"),
         (&["--image", ".", "Hi"], "invalid_input", "is not a file"),
