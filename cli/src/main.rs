@@ -6,6 +6,7 @@ mod commands;
 mod console;
 mod failure;
 mod files;
+mod line_editor;
 mod logging;
 mod models;
 mod program;
