@@ -13,6 +13,7 @@ mod program;
 mod runtime;
 mod script_file;
 mod supervisor_methods;
+mod tools;
 
 use std::{env, iter, process::ExitCode};
 

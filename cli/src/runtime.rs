@@ -9,7 +9,7 @@ use std::{
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, tools::command};
 
 /// What a shell tells of a process that a signal ended.
 const SIGNALLED: u8 = 128;
@@ -73,11 +73,21 @@ pub(crate) fn run_with_interrupts<T>(
             |kind| signal(kind).map_err(|error| Failure::io(format!("cannot hear signals: {error}")));
         let interrupts = Interrupts(listen(SignalKind::interrupt())?);
         let mut terminate = listen(SignalKind::terminate())?;
-        tokio::select! {
+        let end = tokio::select! {
             biased;
             Some(()) = terminate.recv() => Ok(End::Interrupted(ExitCode::from(SIGNALLED + SIGTERM))),
             end = command(interrupts) => end,
+        };
+        let mut interrupts = Interrupts(listen(SignalKind::interrupt())?);
+        tokio::select! {
+            biased;
+            // A second signal means now: the end of the runtime kills what is left.
+            () = interrupts.next() => {}
+            Some(()) = terminate.recv() => {}
+            // Tools that nobody waits for any more have a moment to end in order.
+            () = command::all_ended() => {}
         }
+        end
     });
     // A thread that reads a terminal cannot be interrupted, and nothing that still runs matters now.
     runtime.shutdown_background();
