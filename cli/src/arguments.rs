@@ -3,6 +3,7 @@
 
 pub(crate) mod model;
 pub(crate) mod seconds;
+pub(crate) mod turn;
 
 use clap::{Parser, Subcommand};
 

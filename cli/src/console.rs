@@ -85,7 +85,8 @@ impl Console {
     }
 }
 
-fn harmless(text: &str) -> Cow<'_, str> {
+/// A text in which control characters but for line ends and tabs are told.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);

@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
+mod asker;
 mod commands;
 mod console;
 mod failure;
@@ -13,7 +14,10 @@ mod program;
 mod runtime;
 mod script_file;
 mod supervisor_methods;
+mod tool_activity;
+mod tool_output;
 mod tools;
+mod transcript_file;
 
 use std::{env, iter, process::ExitCode};
 

@@ -47,6 +47,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) no_streaming: bool,
 
+    /// Say that prompts may hold images. A script does not look at them.
+    #[arg(long)]
+    pub(crate) images: bool,
+
     /// Go wrong: KIND, or KIND:WHEN with conditions that must all hold, joined by "+". May be given again. The
     /// variable `OAM_WORKER_FAULTS` adds more, separated by commas.
     #[arg(long = "fault", value_name = "KIND[:WHEN]")]
