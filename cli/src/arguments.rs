@@ -7,7 +7,7 @@ pub(crate) mod turn;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{available::AvailableArguments, stdio::StdioArguments};
+use crate::commands::{available::AvailableArguments, chat::ChatArguments, stdio::StdioArguments};
 
 /// Agents and game characters on on-device language models, with real tool calls.
 #[derive(Debug, Parser)]
@@ -28,6 +28,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Available(AvailableArguments),
+    Chat(ChatArguments),
     Stdio(StdioArguments),
     /// Run as a worker. The supervisor starts workers by itself; this is for trying one out.
     #[command(subcommand)]

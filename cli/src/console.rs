@@ -14,6 +14,10 @@ use anstyle::{AnsiColor, Style};
 
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What is neither asked nor answered.
+pub(crate) const ASIDE: Style = Style::new().dimmed();
+/// Where a person is to type.
+pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]

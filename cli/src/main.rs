@@ -37,6 +37,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Some(Command::Available(arguments)) => commands::available::run(&arguments),
+        Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))

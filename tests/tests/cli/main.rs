@@ -5,3 +5,4 @@
 mod available;
 mod failures;
 mod run;
+mod terminal_chat;
