@@ -8,9 +8,9 @@ pub(crate) mod turn;
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    man::ManArguments, respond::RespondArguments, schema::SchemaCommand, status::StatusArguments,
-    stdio::StdioArguments, tools::ToolsCommand,
+    agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
+    completions::CompletionsArguments, man::ManArguments, respond::RespondArguments, schema::SchemaCommand,
+    status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -31,6 +31,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Respond(Box<RespondArguments>),
+    Chat(ChatArguments),
     Available(AvailableArguments),
     Status(StatusArguments),
     Stdio(StdioArguments),

@@ -84,7 +84,8 @@ impl<R: BufRead, W: Write> Terminal<R, W> {
     }
 }
 
-fn answer(line: &str) -> Result<ToolOutput, Failure> {
+/// What a person's answer stands for. May read a file.
+pub(crate) fn answer(line: &str) -> Result<ToolOutput, Failure> {
     match line.strip_prefix('!') {
         Some(message) => Ok(ToolOutput::Error(message.to_owned())),
         None => GivenOutput::from(line).output(),

@@ -7,6 +7,7 @@ mod commands;
 mod console;
 mod failure;
 mod files;
+mod line_editor;
 mod logging;
 mod models;
 mod program;
@@ -43,6 +44,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
         Some(Command::Schema(command)) => commands::schema::run(&command),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
+        Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {

@@ -7,3 +7,4 @@ mod failures;
 mod help;
 mod respond;
 mod run;
+mod terminal_chat;
