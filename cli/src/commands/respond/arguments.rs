@@ -48,6 +48,7 @@ pub(crate) struct RespondArguments {
 /// What is printed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "flags as they are given; `mode` is what they mean")]
 pub(super) struct OutputArguments {
     /// Print the result as one line of JSON.
     #[arg(long, conflicts_with = "events")]
