@@ -5,4 +5,6 @@
 mod available;
 mod failures;
 mod help;
+mod respond;
 mod run;
+mod terminal_chat;
