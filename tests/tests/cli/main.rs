@@ -6,3 +6,6 @@ mod available;
 mod failures;
 mod help;
 mod run;
+mod schema;
+mod status;
+mod tools_files;

@@ -35,8 +35,6 @@ const KEPT_STDERR: usize = 4000;
 /// How long the end of the outputs is waited for once the process has ended.
 const STDOUT_GRACE: Duration = Duration::from_secs(1);
 const STDERR_GRACE: Duration = Duration::from_millis(200);
-/// How long a process that is to end has, before it is killed.
-const TERMINATION_GRACE: Duration = Duration::from_secs(1);
 /// How long a killed process may take to be gone, before it is no longer waited for.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
@@ -54,7 +52,9 @@ pub(crate) async fn all_ended() {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) time: Duration,
-    /// In bytes.
+    /// How long a process that is to end has, before it is killed.
+    pub(super) grace: Duration,
+    /// How much of standard output is kept, in bytes.
     pub(super) stdout: usize,
 }
 
@@ -130,11 +130,11 @@ impl Process {
             }
             WhyEnded::ByItself(Err(error)) => End::Lost(error),
             WhyEnded::TimeLimit => {
-                leader.end(&mut stdout, &mut stderr).await;
+                leader.end(limits.grace, &mut stdout, &mut stderr).await;
                 End::TimedOut
             }
             WhyEnded::NobodyWaits => {
-                leader.end(&mut stdout, &mut stderr).await;
+                leader.end(limits.grace, &mut stdout, &mut stderr).await;
                 End::Cancelled
             }
         };
@@ -163,12 +163,17 @@ struct GroupLeader {
 impl GroupLeader {
     /// Ends the group: politely, then by force. Whoever holds the outputs open still lives, and has all the time that
     /// there is.
-    async fn end(&mut self, stdout: &mut Reading<ChildStdout>, stderr: &mut Reading<ChildStderr>) {
+    async fn end(
+        &mut self,
+        grace: Duration,
+        stdout: &mut Reading<ChildStdout>,
+        stderr: &mut Reading<ChildStderr>,
+    ) {
         let Some(group) = self.unreaped() else { return };
         signal(group, Signal::SIGTERM);
         // One that is stopped, say because it wanted to read from the terminal, is to hear it.
         signal(group, Signal::SIGCONT);
-        let deadline = Instant::now() + TERMINATION_GRACE;
+        let deadline = Instant::now() + grace;
         let _ = timeout_at(deadline, async { join!(stdout.to_end(), stderr.to_end()) }).await;
         match timeout_at(deadline, self.child.wait()).await {
             // Right behind the reaping.
