@@ -111,7 +111,7 @@ impl Process {
         let why_ended = {
             // A process that does not read its input, or goes on when it has closed its outputs, is waited for all the same.
             let talking = async {
-                join!(feed(stdin, input), stdout.to_end(), stderr.to_end());
+                join!(feed(stdin, input), stdout.read_to_end(), stderr.read_to_end());
                 std::future::pending().await
             };
             select! {
@@ -124,8 +124,10 @@ impl Process {
         let end = match why_ended {
             WhyEnded::ByItself(Ok(status)) => {
                 // Only somebody else can keep them open now.
-                let (_, _) =
-                    join!(timeout(STDOUT_GRACE, stdout.to_end()), timeout(STDERR_GRACE, stderr.to_end()));
+                let (_, _) = join!(
+                    timeout(STDOUT_GRACE, stdout.read_to_end()),
+                    timeout(STDERR_GRACE, stderr.read_to_end())
+                );
                 End::Exited(Exited { status, stdout: stdout.captured(), stderr: stderr.captured() })
             }
             WhyEnded::ByItself(Err(error)) => End::Lost(error),
@@ -174,16 +176,13 @@ impl GroupLeader {
         // One that is stopped, say because it wanted to read from the terminal, is to hear it.
         signal(group, Signal::SIGCONT);
         let deadline = Instant::now() + grace;
-        let _ = timeout_at(deadline, async { join!(stdout.to_end(), stderr.to_end()) }).await;
-        match timeout_at(deadline, self.child.wait()).await {
+        let _ = timeout_at(deadline, async { join!(stdout.read_to_end(), stderr.read_to_end()) }).await;
+        if timeout_at(deadline, self.child.wait()).await.is_ok() {
             // Right behind the reaping.
-            Ok(_) => {
-                let _ = killpg(group, Signal::SIGKILL);
-            }
-            Err(_) => {
-                signal(group, Signal::SIGKILL);
-                let _ = timeout(KILL_GRACE, self.child.wait()).await;
-            }
+            let _ = killpg(group, Signal::SIGKILL);
+        } else {
+            signal(group, Signal::SIGKILL);
+            let _ = timeout(KILL_GRACE, self.child.wait()).await;
         }
     }
 
