@@ -3,13 +3,14 @@
 
 pub(crate) mod model;
 pub(crate) mod seconds;
+pub(crate) mod turn;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    man::ManArguments, schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments,
-    tools::ToolsCommand,
+    agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
+    completions::CompletionsArguments, man::ManArguments, respond::RespondArguments, schema::SchemaCommand,
+    status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -29,6 +30,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Respond(Box<RespondArguments>),
+    Chat(ChatArguments),
     Available(AvailableArguments),
     Status(StatusArguments),
     Stdio(StdioArguments),

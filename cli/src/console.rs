@@ -16,6 +16,10 @@ use serde_json::Value;
 
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What is neither asked nor answered.
+pub(crate) const ASIDE: Style = Style::new().dimmed();
+/// Where a person is to type.
+pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
 
 /// What should be looked at.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -100,7 +104,8 @@ impl Console {
     }
 }
 
-fn harmless(text: &str) -> Cow<'_, str> {
+/// A text in which control characters but for line ends and tabs are told.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);

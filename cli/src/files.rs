@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn json_errors_name_the_byte() {
         for (text, place) in [
-            ("{\"a\": 1,\n \"b\": }", "at byte 14 (line 2, column 7)"),
+            ("{\"a\": 1,\n \"b\": }", "at byte 15 (line 2, column 7)"),
             ("[1] 2", "at byte 4 (line 1, column 5)"),
             ("\u{feff}?", "at byte 3 (line 1, column 1)"),
             ("", "at byte 0"),

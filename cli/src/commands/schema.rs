@@ -3,16 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use oam_agent::{
-    ErrorCode, json_text,
-    schema::{Converted, GenerationSchema},
-};
+use oam_agent::{json_text, schema::Converted};
 use serde_json::json;
 
 use crate::{
     console::Console,
-    failure::{Failure, FailureCode, ReportForm},
+    failure::{Failure, ReportForm},
     files::InputPath,
+    schema_file,
 };
 
 #[derive(Debug, Subcommand)]
@@ -28,7 +26,7 @@ pub(crate) struct ConvertArguments {
     file: InputPath,
 
     /// What to call the root type, if the schema has no title.
-    #[arg(long, value_name = "NAME", default_value = "Response")]
+    #[arg(long, value_name = "NAME", default_value = schema_file::ROOT_NAME)]
     name: String,
 
     /// One JSON object with schema and warnings.
@@ -58,15 +56,8 @@ pub(crate) fn run(command: &SchemaCommand) -> ExitCode {
 }
 
 fn convert(arguments: &ConvertArguments) -> Result<Converted, Failure> {
-    let file = &arguments.file;
-    let schema = file.read_json()?;
-    if !schema.is_object() {
-        let what = json_text::abridged(&schema);
-        return Err(Failure::invalid_input(format!("{file}: must be an object (a JSON Schema), not {what}")));
-    }
-    GenerationSchema::from_json_schema(&schema, &arguments.name).map_err(|error| {
-        Failure::new(FailureCode::Agent(ErrorCode::InvalidSchema), format!("{file}: {error}"))
-    })
+    let schema = schema_file::read(&arguments.file)?;
+    schema_file::convert(&schema, &arguments.file.to_string(), &arguments.name)
 }
 
 fn tell(arguments: &ConvertArguments, converted: &Converted) {

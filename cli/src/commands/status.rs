@@ -148,7 +148,8 @@ impl ModelSource {
 impl Seen {
     fn as_json(&self) -> Value {
         let Availability { unavailable, context_size, variant, supported_languages } = &self.availability;
-        let Capabilities { streaming, native_tools, guided_generation, token_count } = self.capabilities;
+        let Capabilities { streaming, native_tools, guided_generation, token_count, images } =
+            self.capabilities;
         let mut told = Map::new();
         let mut tell = |member: &str, value: Value| told.insert(member.to_owned(), value);
         tell("available", unavailable.is_none().into());
@@ -179,6 +180,7 @@ impl Seen {
                     "nativeTools": native_tools,
                     "guidedGeneration": guided_generation,
                     "tokenCount": token_count,
+                    "images": images,
                 }),
             );
         }

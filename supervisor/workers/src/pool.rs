@@ -410,6 +410,7 @@ impl Actor {
                 native_tools: said.native_tools,
                 guided_generation: said.guided_generation,
                 token_count: said.token_count,
+                images: said.images,
             };
         }
     }

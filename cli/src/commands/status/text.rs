@@ -83,12 +83,13 @@ fn found(source: ModelSource) -> &'static str {
 }
 
 fn abilities(capabilities: Capabilities) -> String {
-    let Capabilities { streaming, native_tools, guided_generation, token_count } = capabilities;
+    let Capabilities { streaming, native_tools, guided_generation, token_count, images } = capabilities;
     let all = [
         (streaming, "streaming"),
         (native_tools, "tool calls of its own"),
         (guided_generation, "guided generation"),
         (token_count, "token counts"),
+        (images, "images"),
     ];
     let there: Vec<_> = all.into_iter().filter_map(|(is_there, name)| is_there.then_some(name)).collect();
     if there.is_empty() { "text only".to_owned() } else { there.join(", ") }
