@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf, sync::Arc};
 
 use oam_agent::{Model, Script, UnavailableModel, UnavailableReason};
-use oam_bridge::ModelFactory;
+use oam_bridge::{ModelFactory, ModelUse};
 use oam_workers::{PoolConfig, StreamingPolicy, WorkerCommand, WorkerPool};
 
 use crate::{
@@ -68,7 +68,7 @@ impl SystemModel {
 struct PooledSystem(Arc<WorkerPool>);
 
 impl ModelFactory for PooledSystem {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         Arc::clone(&self.0) as Arc<dyn Model>
     }
 }
@@ -77,7 +77,7 @@ impl ModelFactory for PooledSystem {
 struct NoWorker;
 
 impl ModelFactory for NoWorker {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let hint = format!(
             "No worker serves the system model. Name one with --worker or {WORKER_VARIABLE}, or install \
              {INSTALLED_WORKER} beside oam (on a Mac with Apple Intelligence). To develop and test without a model, use \

@@ -9,7 +9,7 @@ use std::{
 };
 
 use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel};
-use oam_bridge::ModelFactory;
+use oam_bridge::{ModelFactory, ModelUse};
 
 const VARIABLE: &str = "OAM_SCRIPT";
 /// The same as for a line of the protocol, in bytes.
@@ -51,7 +51,7 @@ impl ScriptedSystem {
 }
 
 impl ModelFactory for ScriptedSystem {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let availability = Availability {
             unavailable: None,
             context_size: DEFAULT_CONTEXT_SIZE,
