@@ -1,0 +1,7 @@
+//! What is recorded, how it is written, and that it is played again as it was.
+
+mod matching;
+mod reading;
+mod round_trip;
+mod stage;
+mod writing;
