@@ -3,27 +3,69 @@
 
 mod arguments;
 mod commands;
+mod console;
+mod failure;
+mod files;
 mod logging;
 mod models;
 mod program;
+mod runtime;
 mod script_file;
 mod supervisor_methods;
 
-use std::{iter, process::ExitCode};
+use std::{env, iter, process::ExitCode};
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, error::ErrorKind};
 
 use arguments::{Arguments, Command, WorkerCommand};
+use console::Console;
+use failure::{Failure, ReportForm};
 
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    match Arguments::try_parse() {
+        Ok(arguments) => run(arguments),
+        Err(error) => not_run(&error),
+    }
+}
+
+fn run(arguments: Arguments) -> ExitCode {
+    match arguments.command {
+        Some(Command::Available(arguments)) => commands::available::run(&arguments),
+        Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
+        Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
+        Some(Command::Man(arguments)) => commands::man::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))
         }
-        None => match Arguments::command().print_help() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        },
+        None => print(&Arguments::command().render_help()),
     }
+}
+
+/// Help and the version are results; anything else is a mistake in the command line, told to machines if one of them
+/// seems to have written it.
+fn not_run(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayVersion => {
+            Console::stdout().line(env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            print(&error.render())
+        }
+        _ if env::args_os().any(|argument| argument == "--json" || argument == "--events") => {
+            Failure::usage(error.render().to_string().trim()).report(ReportForm::Json)
+        }
+        _ => {
+            let stderr = Console::stderr();
+            stderr.write(&stderr.rendered(&error.render()));
+            ExitCode::from(failure::FailureCode::Usage.exit_code())
+        }
+    }
+}
+
+fn print(text: &clap::builder::StyledStr) -> ExitCode {
+    let stdout = Console::stdout();
+    stdout.write(&stdout.rendered(text));
+    ExitCode::SUCCESS
 }

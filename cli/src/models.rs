@@ -2,12 +2,13 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use oam_agent::{Model, Script, UnavailableModel, UnavailableReason};
+use oam_agent::{ErrorCode, Model, Script, UnavailableModel, UnavailableReason};
 use oam_bridge::{ModelFactory, ModelUse};
-use oam_workers::{PoolConfig, StreamingPolicy, WorkerCommand, WorkerPool};
+use oam_workers::{PoolConfig, WorkerCommand, WorkerPool};
 
 use crate::{
-    arguments::{Streaming, WorkerArguments},
+    arguments::model::{ModelArguments, WorkerArguments},
+    failure::{Failure, FailureCode},
     program,
     script_file::{self, ScriptedSystem},
 };
@@ -15,6 +16,9 @@ use crate::{
 const WORKER_VARIABLE: &str = "OAM_WORKER";
 /// The worker for Apple's model, as it is installed.
 const INSTALLED_WORKER: &str = "oam-worker-swift";
+
+/// What models are told of who asks them where a command does so itself.
+const OWN_CONVERSATION: &str = "main";
 
 /// What stands behind the model "system".
 #[derive(Debug)]
@@ -25,29 +29,36 @@ pub(crate) enum SystemModel {
 }
 
 impl SystemModel {
-    /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed. Errors name the argument
+    /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed. Failures name the argument
     /// or variable and what to do.
-    pub(crate) fn choose(arguments: &WorkerArguments) -> Result<Self, String> {
+    pub(crate) fn choose(arguments: &ModelArguments) -> Result<Self, Failure> {
         if let Some(command) = &arguments.worker {
-            return worker("--worker", command, arguments);
+            return worker("--worker", command);
         }
         if let Some(script) = script_file::from_environment()? {
             return Ok(Self::Script(script));
         }
         if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
-            let command = command.to_str().ok_or_else(|| format!("{WORKER_VARIABLE} is not UTF-8"))?;
-            return worker(WORKER_VARIABLE, command, arguments);
+            let command =
+                command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
+            return worker(WORKER_VARIABLE, command);
         }
-        match (installed_worker(), arguments.settings_given().as_slice()) {
-            (Some(program), _) => {
-                let command = WorkerCommand { program, arguments: Vec::new() };
-                Ok(Self::Workers(pool_config(command, arguments)))
-            }
-            (None, []) => Ok(Self::None),
-            (None, settings) => Err(format!(
+        Ok(match installed_worker() {
+            Some(program) => Self::Workers(PoolConfig::new(WorkerCommand { program, arguments: Vec::new() })),
+            None => Self::None,
+        })
+    }
+
+    /// Chooses the same way, with workers kept as the arguments say. A script stands in for the workers that would be
+    /// there otherwise; without either, settings for workers are a mistake.
+    pub(crate) fn choose_with_settings(arguments: &WorkerArguments) -> Result<Self, Failure> {
+        match (Self::choose(&arguments.model)?, arguments.settings_given().as_slice()) {
+            (Self::Workers(config), _) => Ok(Self::Workers(arguments.applied_to(config))),
+            (Self::None, settings @ [_, ..]) => Err(Failure::usage(format!(
                 "{} without a worker: name one with --worker or {WORKER_VARIABLE}",
                 settings.join(", ")
-            )),
+            ))),
+            (model, _) => Ok(model),
         }
     }
 
@@ -62,6 +73,73 @@ impl SystemModel {
             Self::None => (Arc::new(NoWorker), None),
         }
     }
+
+    /// The model for a command that asks it itself, on the current runtime; with workers once the first one is ready, or
+    /// has failed to get ready. One conversation needs no spare worker.
+    pub(crate) async fn open(self) -> OpenModel {
+        let name = if matches!(self, Self::Script(_)) { ModelName::Scripted } else { ModelName::System };
+        let (models, pool) = match self {
+            Self::Workers(config) => Self::Workers(PoolConfig { spare: false, ..config }).start(),
+            other => other.start(),
+        };
+        if let Some(pool) = &pool {
+            pool.settled().await;
+        }
+        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, pool }
+    }
+}
+
+/// What files and results call a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelName {
+    System,
+    /// A script plays in its place.
+    Scripted,
+}
+
+impl ModelName {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Scripted => "scripted",
+        }
+    }
+}
+
+/// A model that a command asks itself.
+pub(crate) struct OpenModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) name: ModelName,
+    pool: Option<WorkerPool>,
+}
+
+impl OpenModel {
+    /// Fails with `model_unavailable` when the model cannot be asked now. The message says why and what to do.
+    pub(crate) fn expect_available(&self) -> Result<(), Failure> {
+        let Some(reason) = self.model.availability().unavailable else { return Ok(()) };
+        let hint = if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() };
+        let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
+        Err(Failure::new(FailureCode::Agent(ErrorCode::ModelUnavailable), message))
+    }
+
+    /// Ends what runs behind the model; resolves when it is gone.
+    pub(crate) async fn close(self) {
+        if let Some(pool) = self.pool {
+            pool.stop().await;
+        }
+    }
+}
+
+fn reason_hint(reason: UnavailableReason) -> String {
+    match reason {
+        UnavailableReason::DeviceNotEligible => "This device cannot run it.",
+        UnavailableReason::AppleIntelligenceNotEnabled => {
+            "Switch Apple Intelligence on in the system's settings."
+        }
+        UnavailableReason::ModelNotReady => "It is still being loaded, or its worker cannot start: try again in a while, or look at `oam status`.",
+        UnavailableReason::Unknown => "`oam status` may tell more.",
+    }
+    .to_owned()
 }
 
 /// A system model that is a pool of workers.
@@ -79,38 +157,28 @@ struct NoWorker;
 impl ModelFactory for NoWorker {
     fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let hint = format!(
-            "No worker serves the system model. Name one with --worker or {WORKER_VARIABLE}, or install \
-             {INSTALLED_WORKER} beside oam (on a Mac with Apple Intelligence). To develop and test without a model, use \
-             a scripted one: \"model\": {{\"type\": \"scripted\", …}}."
+            "{} To develop and test without a model, use a scripted one: \"model\": {{\"type\": \"scripted\", …}}.",
+            no_worker_hint()
         );
         Arc::new(UnavailableModel::new(UnavailableReason::DeviceNotEligible, hint))
     }
 }
 
-fn worker(source: &str, command: &str, arguments: &WorkerArguments) -> Result<SystemModel, String> {
-    let words = shell_words::split(command).map_err(|error| format!("{source}: {command}: {error}"))?;
-    let mut words = words.into_iter();
-    let program = words.next().ok_or_else(|| format!("{source} names no program"))?;
-    program::check(&program).map_err(|reason| format!("{source}: {reason}"))?;
-    let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
-    Ok(SystemModel::Workers(pool_config(command, arguments)))
+fn no_worker_hint() -> String {
+    format!(
+        "No worker serves the system model. Name one with --worker or {WORKER_VARIABLE}, or install \
+         {INSTALLED_WORKER} beside oam (on a Mac with Apple Intelligence)."
+    )
 }
 
-fn pool_config(command: WorkerCommand, arguments: &WorkerArguments) -> PoolConfig {
-    let usual = PoolConfig::new(command);
-    PoolConfig {
-        workers: arguments.workers.unwrap_or(usual.workers),
-        spare: arguments.spare().unwrap_or(usual.spare),
-        streaming: match arguments.streaming {
-            None => usual.streaming,
-            Some(Streaming::Auto) => StreamingPolicy::Auto,
-            Some(Streaming::Always) => StreamingPolicy::Always,
-            Some(Streaming::Never) => StreamingPolicy::Never,
-        },
-        step_timeout: arguments.step_timeout.unwrap_or(usual.step_timeout),
-        max_step_crashes: arguments.max_step_crashes.unwrap_or(usual.max_step_crashes),
-        ..usual
-    }
+fn worker(source: &str, command: &str) -> Result<SystemModel, Failure> {
+    let words = shell_words::split(command)
+        .map_err(|error| Failure::usage(format!("{source}: {command}: {error}")))?;
+    let mut words = words.into_iter();
+    let program = words.next().ok_or_else(|| Failure::usage(format!("{source} names no program")))?;
+    program::check(&program).map_err(|reason| Failure::usage(format!("{source}: {reason}")))?;
+    let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
+    Ok(SystemModel::Workers(PoolConfig::new(command)))
 }
 
 /// The worker beside this program, or in the libexec folder beside its folder.

@@ -2,22 +2,76 @@
 
 use std::{io, process::ExitCode, sync::Arc, time::Duration};
 
+use clap::Args;
 use oam_bridge::{
     Bridge, BridgeConfig,
     transport::stdio::{StopSignals, serve, take_stdio},
 };
 
-use crate::{arguments::StdioArguments, logging, models::SystemModel, supervisor_methods::SupervisorMethods};
+use crate::{
+    arguments::{
+        model::WorkerArguments,
+        seconds::{self, ToolTimeout},
+    },
+    logging::{self, LogLevel},
+    models::SystemModel,
+    supervisor_methods::SupervisorMethods,
+};
 
 const USAGE_ERROR: u8 = 2;
 
 /// How long the first requests wait for the first worker, so that what is said of the model is true.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
+/// Serve the bridge protocol on standard input and output, one JSON-RPC 2.0 message a line.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StdioArguments {
+    /// How many sessions may exist at once.
+    #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = max_sessions)]
+    pub(crate) max_sessions: usize,
+
+    /// How long the client has to answer a tool call, up to 86400; 0: for ever.
+    #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::tool_timeout)]
+    pub(crate) tool_timeout: ToolTimeout,
+
+    /// Refuse scripted models in requests.
+    #[arg(long)]
+    pub(crate) no_scripted_models: bool,
+
+    /// How much to log on standard error: debug, info, warning or error.
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
+    #[arg(default_value_t = LogLevel::Warning)]
+    pub(crate) log_level: LogLevel,
+
+    #[command(flatten)]
+    pub(crate) workers: WorkerArguments,
+}
+
+const EXAMPLES: &str = r#"Examples:
+  echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
+  oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
+
+Environment:
+  OAM_SCRIPT=FILE  each session on the model "system" plays its own copy of this script
+  OAM_WORKER=CMD   like --worker; looked at after --worker and OAM_SCRIPT
+  OAM_WORKER_…     handed to workers, which see little else of the environment
+
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, or a stream failed; 2 wrong
+arguments, an unusable script or worker program; 130 interrupted (SIGINT).
+The protocol: docs/PROTOCOL.md. Workers: docs/OPERATIONS.md."#;
+
+fn max_sessions(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
+        Ok(count) => Ok(count),
+    }
+}
+
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     // Without a log there is still a bridge.
     let _logging = logging::init("stdio", arguments.log_level);
-    let model = match SystemModel::choose(&arguments.workers) {
+    let model = match SystemModel::choose_with_settings(&arguments.workers) {
         Ok(model) => model,
         Err(error) => {
             tracing::error!("{error}");

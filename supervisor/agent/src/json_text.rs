@@ -8,7 +8,7 @@ use std::io;
 
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Numbers of at least this magnitude keep their exponent form; below it an `f64` converts to `i64` exactly.
@@ -68,6 +68,38 @@ impl Formatter for WireFormatter {
     }
 }
 
+/// The same with line ends and indentation.
+#[derive(Default)]
+struct PrettyWireFormatter(PrettyFormatter<'static>);
+
+macro_rules! lay_out {
+    ($($method:ident($($argument:ident: $type:ty)?)),* $(,)?) => {$(
+        fn $method<W: ?Sized + io::Write>(&mut self, writer: &mut W $(, $argument: $type)?) -> io::Result<()> {
+            self.0.$method(writer $(, $argument)?)
+        }
+    )*};
+}
+
+/// The layout is that of `PrettyFormatter`, numbers and texts are ours.
+impl Formatter for PrettyWireFormatter {
+    lay_out! {
+        begin_array(), end_array(), begin_array_value(first: bool), end_array_value(),
+        begin_object(), end_object(), begin_object_key(first: bool), begin_object_value(), end_object_value(),
+    }
+
+    fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
+        WireFormatter.write_f64(writer, value)
+    }
+
+    fn write_string_fragment<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        WireFormatter.write_string_fragment(writer, fragment)
+    }
+}
+
 /// Appends `value` to `out`.
 ///
 /// # Panics
@@ -85,6 +117,19 @@ pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
 pub fn compact<T: Serialize + ?Sized>(value: &T) -> String {
     let mut out = Vec::new();
     write(&mut out, value);
+    String::from_utf8(out).expect("JSON text is UTF-8")
+}
+
+/// `value` as JSON text for people: two blanks for each level, one member a line.
+///
+/// # Panics
+/// As [`write()`] does.
+pub fn pretty<T: Serialize + ?Sized>(value: &T) -> String {
+    let mut out = Vec::new();
+    let formatter = PrettyWireFormatter::default();
+    value
+        .serialize(&mut serde_json::Serializer::with_formatter(&mut out, formatter))
+        .expect("writing to memory cannot fail");
     String::from_utf8(out).expect("JSON text is UTF-8")
 }
 
@@ -133,6 +178,13 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(compact(&value), text);
         }
+    }
+
+    #[test]
+    fn text_for_people_has_the_same_numbers_and_escapes() {
+        let value = json!({"a": [1.0, "\u{2028}"], "b": {}});
+        let text = "{\n  \"a\": [\n    1,\n    \"\\u2028\"\n  ],\n  \"b\": {}\n}";
+        assert_eq!(super::pretty(&value), text);
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! What a command says: results on standard output, everything else on standard error.
+//!
+//! Each write goes out whole and at once. When nobody reads any more, what is said is dropped: a command that is cut
+//! off by `head` has still done its work. Colours are for terminals that want them (`NO_COLOR`, `TERM=dumb`).
+
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    io::{self, IsTerminal, Write},
+};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
+/// What went wrong.
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+
+/// One of the process's two outputs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Console {
+    target: Target,
+    is_terminal: bool,
+    has_colours: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Stdout,
+    Stderr,
+}
+
+impl Console {
+    /// Where results go.
+    pub(crate) fn stdout() -> Self {
+        let stdout = io::stdout();
+        Self::new(Target::Stdout, stdout.is_terminal(), AutoStream::choice(&stdout))
+    }
+
+    /// Where everything else goes.
+    pub(crate) fn stderr() -> Self {
+        let stderr = io::stderr();
+        Self::new(Target::Stderr, stderr.is_terminal(), AutoStream::choice(&stderr))
+    }
+
+    fn new(target: Target, is_terminal: bool, colours: ColorChoice) -> Self {
+        Self { target, is_terminal, has_colours: colours != ColorChoice::Never }
+    }
+
+    /// Whether people look at it.
+    pub(crate) fn is_terminal(self) -> bool {
+        self.is_terminal
+    }
+
+    /// Writes a text as it is.
+    pub(crate) fn write(self, text: &str) {
+        // Nobody is there to hear that nobody is there.
+        let _ = match self.target {
+            Target::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+            }
+            Target::Stderr => io::stderr().lock().write_all(text.as_bytes()),
+        };
+    }
+
+    /// Writes a text and the end of a line.
+    pub(crate) fn line(self, text: &str) {
+        self.write(&format!("{text}\n"));
+    }
+
+    /// A text in a style, where there are colours.
+    pub(crate) fn painted(self, style: Style, text: &str) -> String {
+        if self.has_colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// What clap has to say, in its own styles where there are colours.
+    pub(crate) fn rendered(self, text: &clap::builder::StyledStr) -> String {
+        if self.has_colours { text.ansi().to_string() } else { text.to_string() }
+    }
+
+    /// A text of somebody else's (a model's, a tool's, a file's) as it can be shown: on a terminal, control characters
+    /// but for line ends and tabs are told, not obeyed.
+    pub(crate) fn shown<'a>(self, text: &'a str) -> Cow<'a, str> {
+        if self.is_terminal { harmless(text) } else { Cow::Borrowed(text) }
+    }
+}
+
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_obeyed(character) {
+            // Writing to a text does not fail.
+            let _ = write!(shown, "{}", character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_says_does_not_steer_the_terminal() {
+        assert_eq!(harmless("a\tb\nü 🐉"), "a\tb\nü 🐉");
+        assert_eq!(harmless("\u{1b}[2Jgone\r\u{9b}1m\u{7}"), "\\u{1b}[2Jgone\\u{d}\\u{9b}1m\\u{7}");
+    }
+}

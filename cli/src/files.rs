@@ -1,0 +1,192 @@
+//! The files that a command reads and writes: `-` is standard input, `~` the home folder, JSON may begin with a byte
+//! order mark, and what is written is there as a whole or not at all.
+
+use std::{
+    env, fmt, fs,
+    fs::File,
+    io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::{self, Path, PathBuf},
+};
+
+use oam_agent::json_text;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// The same as for a line of the protocol, in bytes.
+const LONGEST_INPUT: usize = 64 << 20;
+/// How deep JSON may nest.
+const MAX_DEPTH: usize = 100;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Where an input comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InputPath {
+    /// `-`
+    Stdin,
+    File(PathBuf),
+}
+
+impl From<&str> for InputPath {
+    fn from(text: &str) -> Self {
+        if text == "-" { Self::Stdin } else { Self::File(with_home(Path::new(text))) }
+    }
+}
+
+/// As messages name it.
+impl fmt::Display for InputPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdin => f.write_str("standard input"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+impl InputPath {
+    /// The whole input. The failure names it.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+        let failed = |reason: String| Failure::invalid_input(format!("{self}: {reason}"));
+        let read = match self {
+            Self::Stdin => read_limited(io::stdin().lock()),
+            Self::File(path) => File::open(path).and_then(read_limited),
+        };
+        let bytes = read.map_err(|error| failed(format!("cannot be read: {error}")))?;
+        if bytes.len() > LONGEST_INPUT {
+            return Err(failed(format!("is larger than {LONGEST_INPUT} bytes")));
+        }
+        Ok(bytes)
+    }
+
+    /// The input as text.
+    pub(crate) fn read_text(&self) -> Result<String, Failure> {
+        String::from_utf8(self.read()?).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Failure::invalid_input(format!("{self}: is not UTF-8 at byte {at}"))
+        })
+    }
+
+    /// The input as JSON. The failure names the byte where it stops being that.
+    pub(crate) fn read_json(&self) -> Result<Value, Failure> {
+        parse_json(&self.read()?).map_err(|reason| Failure::invalid_input(format!("{self}: {reason}")))
+    }
+
+    /// The folder that relative paths in the input start from.
+    pub(crate) fn folder(&self) -> PathBuf {
+        match self {
+            Self::Stdin => PathBuf::from("."),
+            Self::File(path) => match path.parent() {
+                Some(folder) if folder != Path::new("") => folder.to_owned(),
+                _ => PathBuf::from("."),
+            },
+        }
+    }
+}
+
+/// As much as shows that it is too long.
+fn read_limited(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(LONGEST_INPUT as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads one JSON value. The error is a sentence without subject and end: `is not JSON at byte 7: …`.
+pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, String> {
+    let json = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let skipped = bytes.len() - json.len();
+    let value: Value = serde_json::from_slice(json).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let at = skipped + offset(json, line, column);
+        let what = error.to_string();
+        let what = what.split(" at line ").next().unwrap_or_default();
+        format!("is not JSON at byte {at} (line {line}, column {column}): {what}")
+    })?;
+    if json_text::nests_deeper(&value, MAX_DEPTH) {
+        return Err(format!("nests deeper than {MAX_DEPTH} arrays and objects"));
+    }
+    Ok(value)
+}
+
+/// The byte that a line and column, both counted from 1, stand for.
+fn offset(text: &[u8], line: usize, column: usize) -> usize {
+    let before: usize =
+        text.split_inclusive(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + column.saturating_sub(1)).min(text.len())
+}
+
+/// The path with a leading `~` replaced by the home folder, if there is one.
+pub(crate) fn with_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), env::var_os("HOME").filter(|home| !home.is_empty())) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+/// The path from the root, with nothing followed or removed.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Writes a file: at any moment it has its old content or all of the new. Folders that are missing are made; what a
+/// link points to is replaced, and what is no plain file (a pipe, `/dev/null`) is written to.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    try_write(path, content)
+        .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
+}
+
+fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
+    let existing = fs::metadata(&path).ok();
+    if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+        return fs::OpenOptions::new().write(true).open(&path)?.write_all(content);
+    }
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let permissions = existing.map_or(fs::Permissions::from_mode(0o666), |existing| existing.permissions());
+    let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.persist(&path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_errors_name_the_byte() {
+        for (text, place) in [
+            ("{\"a\": 1,\n \"b\": }", "at byte 14 (line 2, column 7)"),
+            ("[1] 2", "at byte 4 (line 1, column 5)"),
+            ("\u{feff}?", "at byte 3 (line 1, column 1)"),
+            ("", "at byte 0"),
+            (r#"["\ud800"]"#, "at byte"),
+        ] {
+            let error = parse_json(text.as_bytes()).unwrap_err();
+            assert!(error.contains(place) && error.starts_with("is not JSON"), "{text}: {error}");
+        }
+        assert!(parse_json("[".repeat(101).as_bytes()).is_err());
+        let deep = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse_json(deep(100).as_bytes()).is_ok());
+        assert!(parse_json(deep(101).as_bytes()).unwrap_err().contains("deeper than 100"));
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_with_its_mode_and_through_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("new/folder/a.json"), folder.path().join("link"));
+        write(&file, b"one").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write(&link, b"two").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        write(Path::new("/dev/null"), b"three").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let error = write(&file.join("below"), b"").unwrap_err();
+        assert!(error.message.contains("a.json/below: cannot be written"), "{error}");
+    }
+}

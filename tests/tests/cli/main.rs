@@ -1,0 +1,8 @@
+//! The commands that people and scripts use directly (docs/CLI.md), through the real binary: what goes in, what comes
+//! out on which stream, and what the process ends with.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod available;
+mod failures;
+mod help;
+mod run;
