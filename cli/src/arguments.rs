@@ -2,13 +2,14 @@
 //! command takes stands with that command.
 
 pub(crate) mod model;
+pub(crate) mod recording;
 pub(crate) mod seconds;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    man::ManArguments, stdio::StdioArguments,
+    man::ManArguments, record::RecordArguments, stdio::StdioArguments,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -30,6 +31,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Available(AvailableArguments),
     Stdio(StdioArguments),
+    Record(RecordArguments),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -56,7 +58,8 @@ Examples:
 
 Environment:
   OAM_WORKER=CMD     the worker program, like --worker
-  OAM_SCRIPT=FILE    a script that is played instead of asking a model
+  OAM_SCRIPT=FILE    a script or recording that is played instead of asking a model
+  OAM_RECORD=FILE    write what the model answers, like oam record
 
 Each command has a --help of its own.";
 

@@ -136,6 +136,25 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
 }
 
+/// Fails when [`write`] would. Folders that are missing are made already.
+pub(crate) fn expect_writable(path: &Path) -> Result<(), Failure> {
+    try_to_be_writable(path)
+        .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
+}
+
+fn try_to_be_writable(path: &Path) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
+    match fs::metadata(&path) {
+        Ok(existing) if existing.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(existing) if !existing.is_file() => Ok(()),
+        _ => {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            fs::create_dir_all(folder)?;
+            tempfile::tempfile_in(folder).map(drop)
+        }
+    }
+}
+
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
     let existing = fs::metadata(&path).ok();

@@ -9,6 +9,7 @@ mod files;
 mod logging;
 mod models;
 mod program;
+mod recording;
 mod runtime;
 mod script_file;
 mod supervisor_methods;
@@ -34,6 +35,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Record(arguments)) => commands::record::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))

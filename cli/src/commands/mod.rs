@@ -4,4 +4,5 @@ pub(crate) mod agent_readme;
 pub(crate) mod available;
 pub(crate) mod completions;
 pub(crate) mod man;
+pub(crate) mod record;
 pub(crate) mod stdio;

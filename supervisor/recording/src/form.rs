@@ -18,8 +18,9 @@ use crate::{
 /// The version of the form.
 pub(crate) const VERSION: u32 = 1;
 
-/// How deep a value may nest that is kept whole. Readers stop at 128 levels, and the file around a value has eight.
-const DEEPEST: usize = 100;
+/// How deep a value may nest that is kept whole. Readers of files stop at 100 levels, and the file around a value has
+/// eight.
+const DEEPEST: usize = 80;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct RecordingForm {
