@@ -57,7 +57,7 @@ impl SystemModel {
         let matching = recordings.replay_match;
         let source = match &recordings.replay {
             Some(path) => {
-                let file = ScriptFile::read(files::with_home(path), "--replay")?;
+                let file = ScriptFile::read(&files::with_home(path), "--replay")?;
                 Source::of_file(file, recording::matching(matching)?)
             }
             None => Source::choose_matching(&arguments.model, matching)?,

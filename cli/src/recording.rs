@@ -13,7 +13,7 @@ use std::{
 use clap::ValueEnum;
 use oam_agent::Model;
 use oam_bridge::{ModelFactory, ModelUse};
-use oam_recording::{Matching, Owner, Recorder, Replay};
+use oam_recording::{Matching, Owner, Recorder, RecordingDetail, Replay};
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
@@ -27,6 +27,8 @@ use crate::{
 pub(crate) const RECORD_VARIABLE: &str = "OAM_RECORD";
 /// Not empty: leave questions out of it.
 pub(crate) const REDACT_VARIABLE: &str = "OAM_RECORD_REDACT";
+/// Not empty: record how long steps take.
+pub(crate) const PACE_VARIABLE: &str = "OAM_RECORD_PACE";
 /// Like `--replay-match`.
 const MATCH_VARIABLE: &str = "OAM_REPLAY_MATCH";
 
@@ -39,48 +41,58 @@ const SAVING_SHARE: u32 = 20;
 #[derive(Debug, Clone)]
 pub(crate) struct RecordingTarget {
     path: PathBuf,
-    redacts: bool,
+    detail: RecordingDetail,
 }
 
 impl RecordingTarget {
     /// The target that the environment names, if it does. Fails when it cannot be written.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
         let Some(path) = variable(RECORD_VARIABLE) else { return Ok(None) };
-        let redacts = variable(REDACT_VARIABLE).is_some();
-        Self::new(path.into(), redacts).map(Some).map_err(|failure| failure.about(RECORD_VARIABLE))
+        Self::new(path.into(), detail(false, false))
+            .map(Some)
+            .map_err(|failure| failure.about(RECORD_VARIABLE))
     }
 
     /// The target that the arguments name, or else the environment.
     pub(crate) fn choose(arguments: &RecordingArguments) -> Result<Option<Self>, Failure> {
-        let target = match &arguments.record {
+        let RecordingArguments { record, redact, pace, .. } = arguments;
+        let target = match record {
             Some(path) => {
-                let redacts = variable(REDACT_VARIABLE).is_some();
-                let target = Self::new(files::with_home(path), redacts);
+                let target = Self::new(files::with_home(path), RecordingDetail::default());
                 Some(target.map_err(|failure| failure.about("--record"))?)
             }
             None => Self::from_environment()?,
         };
         match target {
-            Some(target) => Ok(Some(Self { redacts: target.redacts || arguments.redact, ..target })),
-            None if arguments.redact => Err(Failure::usage(format!(
-                "--redact without a recording: name its file with --record or {RECORD_VARIABLE}"
+            Some(target) => Ok(Some(Self { detail: detail(*redact, *pace), ..target })),
+            None if *redact || *pace => Err(Failure::usage(format!(
+                "{} without a recording: name its file with --record or {RECORD_VARIABLE}",
+                if *redact { "--redact" } else { "--pace" }
             ))),
             None => Ok(None),
         }
     }
 
-    pub(crate) fn new(path: PathBuf, redacts: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(path: PathBuf, detail: RecordingDetail) -> Result<Self, Failure> {
         files::expect_writable(&path)?;
-        Ok(Self { path, redacts })
+        Ok(Self { path, detail })
     }
 
     /// Starts recording, on the current runtime.
     pub(crate) fn start(self) -> ActiveRecording {
-        let recorder = if self.redacts { Recorder::redacting() } else { Recorder::new() };
+        let recorder = Recorder::new(self.detail);
         let file =
             Arc::new(RecordingFile { path: self.path, recorder: recorder.clone(), saving: Mutex::new(()) });
         let saver = tokio::spawn(save_now_and_then(Arc::clone(&file)));
         ActiveRecording { recorder, file, saver, is_finished: false }
+    }
+}
+
+/// What is recorded, by arguments and environment.
+fn detail(redacts: bool, keeps_pace: bool) -> RecordingDetail {
+    RecordingDetail {
+        questions: !redacts && variable(REDACT_VARIABLE).is_none(),
+        pace: keeps_pace || variable(PACE_VARIABLE).is_some(),
     }
 }
 

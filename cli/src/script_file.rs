@@ -1,6 +1,10 @@
 //! Scripts and recordings that stand in for the system model.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel};
 use oam_bridge::{ModelFactory, ModelUse};
@@ -21,14 +25,15 @@ impl ScriptFile {
     /// The file that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
         let path = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-        path.map(|path| Self::read(path, VARIABLE)).transpose()
+        path.map(|path| Self::read(&path, VARIABLE)).transpose()
     }
 
     /// Reads a file that `source`, an argument or variable, names.
-    pub(crate) fn read(path: PathBuf, source: &'static str) -> Result<Self, Failure> {
+    pub(crate) fn read(path: &Path, source: &'static str) -> Result<Self, Failure> {
         let failed = |reason: String| Failure::invalid_input(format!("{source}: {reason}"));
         let in_file = |reason: String| failed(format!("{}: {reason}", path.display()));
-        let value = InputPath::File(path.clone()).read_json().map_err(|failure| failed(failure.message))?;
+        let value =
+            InputPath::File(path.to_owned()).read_json().map_err(|failure| failed(failure.message))?;
         if let Some(recording) = Recording::from_json(&value).map_err(|error| in_file(error.message))? {
             return Ok(Self::Recording(recording));
         }

@@ -17,6 +17,10 @@ pub(crate) struct RecordingArguments {
     #[arg(long)]
     pub(crate) redact: bool,
 
+    /// Record also how long steps took; a replay then takes as long.
+    #[arg(long)]
+    pub(crate) pace: bool,
+
     /// Play this recording (or script) instead of asking a model.
     #[arg(long, value_name = "FILE", conflicts_with = "worker")]
     pub(crate) replay: Option<PathBuf>,

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::{
     failure::{Failure, ReportForm},
     files,
-    recording::{RECORD_VARIABLE, REDACT_VARIABLE, RecordingTarget},
+    recording::{PACE_VARIABLE, RECORD_VARIABLE, REDACT_VARIABLE},
 };
 
 /// Run a command and write what its model answers: a script that replays it.
@@ -24,6 +24,10 @@ pub(crate) struct RecordArguments {
     #[arg(long)]
     redact: bool,
 
+    /// Write also how long steps took; a replay then takes as long.
+    #[arg(long)]
+    pace: bool,
+
     /// The command of oam, with its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -34,8 +38,8 @@ Examples:
   oam record tavern.json -- stdio < requests.jsonl
   OAM_SCRIPT=tavern.json oam stdio < requests.jsonl
 
-OAM_RECORD=FILE does the same for a program that starts oam by itself, with OAM_RECORD_REDACT=1
-like --redact. What a recording holds and how it is matched: docs/RECORDING.md.
+OAM_RECORD=FILE does the same for a program that starts oam by itself, OAM_RECORD_REDACT=1 and
+OAM_RECORD_PACE=1 are like --redact and --pace. More: docs/RECORDING.md.
 
 Exit codes: 1 the file cannot be written; otherwise the command's.";
 
@@ -48,13 +52,15 @@ pub(crate) fn run(arguments: &RecordArguments) -> process::ExitCode {
 fn replace_process(arguments: &RecordArguments) -> Result<Infallible, Failure> {
     // The command may change folders, and looks at the file only when it comes to its model.
     let path = files::absolute(&files::with_home(&arguments.file));
-    RecordingTarget::new(path.clone(), arguments.redact)?;
+    files::expect_writable(&path)?;
     let program =
         env::current_exe().map_err(|error| Failure::io(format!("cannot find oam itself: {error}")))?;
     let mut command = process::Command::new(program);
     command.args(&arguments.command).env(RECORD_VARIABLE, path);
-    if arguments.redact {
-        command.env(REDACT_VARIABLE, "1");
+    for (is_wanted, variable) in [(arguments.redact, REDACT_VARIABLE), (arguments.pace, PACE_VARIABLE)] {
+        if is_wanted {
+            command.env(variable, "1");
+        }
     }
     let error = command.exec();
     Err(Failure::io(format!("cannot start oam itself: {error}")))

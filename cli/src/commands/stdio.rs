@@ -56,16 +56,15 @@ const EXAMPLES: &str = r#"Examples:
   oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
 Environment:
-  OAM_SCRIPT=FILE  each session on the model "system" plays its own copy of this script;
-                   a recording is replayed
-  OAM_RECORD=FILE  like --record, with OAM_RECORD_REDACT=1 like --redact
-  OAM_REPLAY_MATCH=HOW  like --replay-match, also for a recording that OAM_SCRIPT names
-  OAM_WORKER=CMD   like --worker; looked at after --worker and OAM_SCRIPT
-  OAM_WORKER_…     handed to workers, which see little else of the environment
+  OAM_SCRIPT=FILE       each session on the model "system" plays its own copy of this script;
+                        a recording is replayed, as OAM_REPLAY_MATCH=strict|lenient says
+  OAM_RECORD=FILE       like --record; OAM_RECORD_REDACT=1 and OAM_RECORD_PACE=1: the same
+  OAM_WORKER=CMD        like --worker; looked at after --worker and OAM_SCRIPT
+  OAM_WORKER_…          handed to workers, which see little else of the environment
 
-Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed,
-or the recording cannot be written; 2 wrong
-arguments, an unusable script or worker program; 130 interrupted (SIGINT).
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, or the recording
+cannot be written; 2 wrong arguments, an unusable script, recording or worker program;
+130 interrupted (SIGINT).
 The protocol: docs/PROTOCOL.md. Workers: docs/OPERATIONS.md."#;
 
 fn max_sessions(text: &str) -> Result<usize, String> {

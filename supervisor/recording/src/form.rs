@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use oam_agent::{ErrorCode, ModelToolCall, StepContent, StepOutcome, Usage, json_text};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -59,6 +59,8 @@ pub(crate) struct StepForm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<QuestionForm>,
     key: KeyForm,
+    #[serde(default, rename = "delayMs", skip_serializing_if = "is_zero")]
+    delay_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     said: Vec<PieceForm>,
     #[serde(flatten)]
@@ -67,8 +69,8 @@ pub(crate) struct StepForm {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct QuestionForm {
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    instructions: Option<Option<Arc<str>>>,
+    #[serde(default, skip_serializing_if = "Change::is_none")]
+    instructions: Change<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,12 +80,12 @@ struct QuestionForm {
 #[derive(Debug, Serialize, Deserialize)]
 struct KeyForm {
     turn: Fingerprint,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    instructions: Option<Option<Fingerprint>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    tools: Option<Option<Fingerprint>>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
-    schema: Option<Option<Fingerprint>>,
+    #[serde(default, skip_serializing_if = "Change::is_none")]
+    instructions: Change<Fingerprint>,
+    #[serde(default, skip_serializing_if = "Change::is_none")]
+    tools: Change<Fingerprint>,
+    #[serde(default, skip_serializing_if = "Change::is_none")]
+    schema: Change<Fingerprint>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -129,6 +131,7 @@ struct CallForm {
     arguments: Map<String, Value>,
 }
 
+#[expect(clippy::struct_field_names, reason = "the names that the protocol has")]
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct UsageForm {
@@ -150,6 +153,51 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// A member of a step that may have changed since the step before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Change<T> {
+    /// It is as before; not written.
+    #[default]
+    None,
+    /// It is this now, or not there any more; then it is `null`.
+    To(Option<T>),
+}
+
+impl<T> Change<T> {
+    fn between(before: Option<&T>, now: Option<T>) -> Self
+    where
+        T: PartialEq,
+    {
+        if before == now.as_ref() { Self::None } else { Self::To(now) }
+    }
+
+    fn apply(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::None => before,
+            Self::To(now) => now,
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+}
+
+impl<T: Serialize> Serialize for Change<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => serializer.serialize_none(),
+            Self::To(now) => now.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(Self::To)
+    }
+}
+
 /// Reads a member that is there, also as `null`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
@@ -163,6 +211,11 @@ pub(crate) struct Before {
 }
 
 impl Before {
+    /// Of instructions, tools and schema.
+    fn key_parts(&self) -> [Option<Fingerprint>; 3] {
+        self.key.map_or([None; 3], |key| [key.instructions, key.tools, key.schema])
+    }
+
     pub(crate) fn step(&mut self, step: &RecordedStep) {
         self.key = Some(step.key);
         if let Some(question) = &step.question {
@@ -183,24 +236,24 @@ impl StepForm {
                 News::Prompt(text) => (Some(text.clone()), None),
                 News::Outputs(texts) => (None, Some(texts.clone())),
             };
-            let instructions =
-                (question.instructions != before.instructions).then(|| question.instructions.clone());
+            let instructions = Change::between(before.instructions.as_ref(), question.instructions.clone());
             QuestionForm { instructions, prompt, outputs }
         });
         let StepKey { turn, instructions, tools, schema } = step.key;
-        let news = |part: Option<Fingerprint>, before: Option<Fingerprint>| (part != before).then_some(part);
+        let [instructions_before, tools_before, schema_before] = before.key_parts();
         let key = KeyForm {
             turn,
-            instructions: news(instructions, before.key.and_then(|key| key.instructions)),
-            tools: news(tools, before.key.and_then(|key| key.tools)),
-            schema: news(schema, before.key.and_then(|key| key.schema)),
+            instructions: Change::between(instructions_before.as_ref(), instructions),
+            tools: Change::between(tools_before.as_ref(), tools),
+            schema: Change::between(schema_before.as_ref(), schema),
         };
         let said = step.said.iter().map(|piece| match piece {
             Piece::Text(text) => PieceForm::Text(text.clone()),
             Piece::Reset(text) => PieceForm::Reset { reset: text.clone() },
             Piece::Partial(value) => PieceForm::Partial { partial: pruned(value) },
         });
-        Self { asked, key, said: said.collect(), end: EndForm::new(&step.end) }
+        let delay_ms = u64::try_from(step.delay.as_millis()).unwrap_or(u64::MAX);
+        Self { asked, key, delay_ms, said: said.collect(), end: EndForm::new(&step.end) }
     }
 
     /// The step that this says. The error is what is wrong with it.
@@ -210,23 +263,23 @@ impl StepForm {
                 (Some(outputs), _) => News::Outputs(outputs),
                 (None, prompt) => News::Prompt(prompt.unwrap_or_default()),
             };
-            let instructions = asked.instructions.unwrap_or_else(|| before.instructions.clone());
+            let instructions = asked.instructions.apply(before.instructions.clone());
             Question { instructions, news }
         });
-        let inherited =
-            |part: Option<Option<Fingerprint>>, before: Option<Fingerprint>| part.unwrap_or(before);
+        let [instructions_before, tools_before, schema_before] = before.key_parts();
         let key = StepKey {
             turn: self.key.turn,
-            instructions: inherited(self.key.instructions, before.key.and_then(|key| key.instructions)),
-            tools: inherited(self.key.tools, before.key.and_then(|key| key.tools)),
-            schema: inherited(self.key.schema, before.key.and_then(|key| key.schema)),
+            instructions: self.key.instructions.apply(instructions_before),
+            tools: self.key.tools.apply(tools_before),
+            schema: self.key.schema.apply(schema_before),
         };
         let said = self.said.into_iter().map(|piece| match piece {
             PieceForm::Text(text) => Piece::Text(text),
             PieceForm::Reset { reset } => Piece::Reset(reset),
             PieceForm::Partial { partial } => Piece::Partial(partial),
         });
-        Ok(RecordedStep { question, key, said: said.collect(), end: self.end.read()? })
+        let delay = Duration::from_millis(self.delay_ms);
+        Ok(RecordedStep { question, key, delay, said: said.collect(), end: self.end.read()? })
     }
 }
 

@@ -24,6 +24,6 @@ mod step;
 
 pub use matching::Matching;
 pub use owner::Owner;
-pub use recorder::Recorder;
+pub use recorder::{Recorder, RecordingDetail};
 pub use recording::{Recording, RecordingError};
 pub use replay::Replay;

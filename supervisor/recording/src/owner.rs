@@ -13,6 +13,17 @@ pub enum Owner {
     Request(String),
 }
 
+impl Owner {
+    /// The member that names it in a file, and its name.
+    pub(crate) fn kind_and_name(&self) -> (&'static str, &str) {
+        match self {
+            Self::Session(id) => ("session", id),
+            Self::Npc(id) => ("npc", id),
+            Self::Request(method) => ("request", method),
+        }
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

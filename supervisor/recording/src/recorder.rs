@@ -7,14 +7,14 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use oam_agent::{
     Availability, BoxFuture, Capabilities, Model, ModelError, StepOutcome, StepRequest, StepSink, json_text,
 };
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     facts::ModelFacts,
@@ -36,7 +36,7 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct Shared {
-    keeps_questions: bool,
+    detail: RecordingDetail,
     notes: Mutex<Notes>,
     changed: Notify,
     next_handle: AtomicU64,
@@ -70,21 +70,27 @@ enum Note {
     Ended(String),
 }
 
+/// What is noted beyond what a replay needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordingDetail {
+    /// Instructions, prompts and tool outputs, for people who read the recording. Without them it has only what steps are
+    /// recognized by; answers and calls of tools are noted as ever.
+    pub questions: bool,
+    /// How long steps take. A recording that has it is not the same from run to run.
+    pub pace: bool,
+}
+
+impl Default for RecordingDetail {
+    fn default() -> Self {
+        Self { questions: true, pace: false }
+    }
+}
+
 impl Recorder {
-    /// A recorder that notes instructions, prompts and tool outputs too, for people who read the recording.
-    pub fn new() -> Self {
-        Self::keeping_questions(true)
-    }
-
-    /// A recorder that notes of questions only what steps are recognized by. Answers and calls of tools are noted as
-    /// ever.
-    pub fn redacting() -> Self {
-        Self::keeping_questions(false)
-    }
-
-    fn keeping_questions(keeps_questions: bool) -> Self {
+    /// A recorder of nothing yet.
+    pub fn new(detail: RecordingDetail) -> Self {
         let (notes, changed, next_handle) = (Mutex::default(), Notify::new(), AtomicU64::new(0));
-        Self { shared: Arc::new(Shared { keeps_questions, notes, changed, next_handle }) }
+        Self { shared: Arc::new(Shared { detail, notes, changed, next_handle }) }
     }
 
     /// A model that answers as `model` does, and has it noted for `owner`.
@@ -104,12 +110,6 @@ impl Recorder {
     /// unfinished.
     pub fn document(&self) -> String {
         self.shared.notes().document()
-    }
-}
-
-impl Default for Recorder {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -152,23 +152,18 @@ impl Notes {
         // What has no id of its own is told apart by what it asks; the sort keeps the order of all else.
         conversations
             .sort_by_key(|it| (&it.owner, matches!(it.owner, Owner::Request(_)).then_some(it.first)));
-        let sections: [(&str, fn(&Owner) -> Option<(&str, &str)>); 3] = [
-            ("sessions", |owner| if let Owner::Session(id) = owner { Some(("session", id)) } else { None }),
-            ("npcs", |owner| if let Owner::Npc(id) = owner { Some(("npc", id)) } else { None }),
-            ("requests", |owner| if let Owner::Request(id) = owner { Some(("request", id)) } else { None }),
-        ];
-        for (section, named) in sections {
+        for (section, member) in [("sessions", "session"), ("npcs", "npc"), ("requests", "request")] {
             let _ = write!(text, ",\n\"{section}\":[");
-            let conversations = conversations.iter().filter_map(|it| Some((named(&it.owner)?, it)));
-            push_lines(
-                &mut text,
-                conversations.map(|((member, id), conversation)| {
-                    let mut text = format!("{{\"{member}\":{},\"steps\":[", json_text::compact(id));
+            let conversations = conversations.iter().filter_map(|conversation| {
+                let (kind, name) = conversation.owner.kind_and_name();
+                (kind == member).then(|| {
+                    let mut text = format!("{{\"{member}\":{},\"steps\":[", json_text::compact(name));
                     push_lines(&mut text, conversation.steps.iter().map(Note::line));
                     text.push_str("]}");
                     text
-                }),
-            );
+                })
+            });
+            push_lines(&mut text, conversations);
             text.push(']');
         }
         text.push_str("}}\n");
@@ -209,6 +204,7 @@ struct StepPlace {
 struct Notebook<'a> {
     shared: &'a Shared,
     place: StepPlace,
+    since: Instant,
 }
 
 impl Notebook<'_> {
@@ -219,7 +215,12 @@ impl Notebook<'_> {
 
     fn ended(&self, end: End) {
         let mut notes = self.shared.notes();
-        notes.change(self.place, |step| step.end = end);
+        notes.change(self.place, |step| {
+            step.end = end;
+            if self.shared.detail.pace {
+                step.delay = self.since.elapsed();
+            }
+        });
         let note = notes.note(self.place);
         *note = Note::Ended(note.line().into_owned());
         drop(notes);
@@ -259,15 +260,16 @@ impl RecordedModel {
 
     fn begin(&self, request: &StepRequest) -> Notebook<'_> {
         let step = RecordedStep {
-            question: self.shared.keeps_questions.then(|| Question::of(request)),
+            question: self.shared.detail.questions.then(|| Question::of(request)),
             key: StepKey::of(request),
+            delay: Duration::ZERO,
             said: Vec::new(),
             end: End::Unfinished,
         };
         let key = (self.handle, question::conversation(request));
         let place = self.shared.notes().begin(&self.owner, key, step);
         self.shared.changed.notify_one();
-        Notebook { shared: &self.shared, place }
+        Notebook { shared: &self.shared, place, since: Instant::now() }
     }
 }
 

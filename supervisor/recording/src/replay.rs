@@ -24,7 +24,7 @@ use crate::{
     step::{End, Piece, RecordedStep},
 };
 
-/// How long a step takes: long enough that what was sent along with its request is handled while it runs, as with a
+/// How long a step takes at least: long enough that what was sent along with its request is handled while it runs, as with a
 /// model that has to think.
 const STEP_TIME: Duration = Duration::from_millis(2);
 
@@ -94,7 +94,7 @@ struct ReplayedModel {
 
 /// What answers a step.
 enum Answer<'a> {
-    Recorded(RecordedStep),
+    Recorded(Box<RecordedStep>),
     /// The script, from its next step on.
     Script(&'a ScriptedModel),
     /// The script's fallback.
@@ -118,11 +118,11 @@ impl ReplayedModel {
         };
         let conversation = (self.handle, question::conversation(request));
         let message = match recorded.find(conversation, &key, shared.matching) {
-            Found::Same(place) => return Ok(Answer::Recorded(recorded.step(place).clone())),
+            Found::Same(place) => return Ok(Answer::Recorded(Box::new(recorded.step(place).clone()))),
             Found::Next(place) => {
                 let step = recorded.step(place);
                 tracing::warn!("{}", missing(Instead::Step { number: place.step + 1, step }));
-                return Ok(Answer::Recorded(step.clone()));
+                return Ok(Answer::Recorded(Box::new(step.clone())));
             }
             Found::Nothing(Some(place)) => {
                 missing(Instead::Step { number: place.step + 1, step: recorded.step(place) })
@@ -142,7 +142,7 @@ impl ReplayedModel {
     }
 
     async fn play(&self, step: RecordedStep, sink: &mut dyn StepSink) -> Result<StepOutcome, ModelError> {
-        tokio::time::sleep(STEP_TIME).await;
+        tokio::time::sleep(step.delay.max(STEP_TIME)).await;
         for piece in step.said {
             match piece {
                 Piece::Text(text) => sink.text(&text),
@@ -181,7 +181,7 @@ impl Model for ReplayedModel {
     ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
         Box::pin(async move {
             match self.answer(&request)? {
-                Answer::Recorded(step) => self.play(step, sink).await,
+                Answer::Recorded(step) => self.play(*step, sink).await,
                 Answer::Script(script) => script.step(request, sink).await,
                 Answer::Fallback(script) => {
                     ScriptedModel::starting_at(script, usize::MAX).step(request, sink).await

@@ -13,6 +13,8 @@ pub(crate) struct RecordedStep {
     /// `None` when it was left out.
     pub(crate) question: Option<Question>,
     pub(crate) key: StepKey,
+    /// How long it takes.
+    pub(crate) delay: Duration,
     pub(crate) said: Vec<Piece>,
     pub(crate) end: End,
 }

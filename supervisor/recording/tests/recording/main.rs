@@ -1,4 +1,5 @@
 //! What is recorded, how it is written, and that it is played again as it was.
+#![allow(clippy::unwrap_used)]
 
 mod matching;
 mod reading;

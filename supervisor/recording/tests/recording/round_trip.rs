@@ -1,13 +1,19 @@
 //! What is recorded is played again as it was.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use oam_agent::{ErrorCode, ModelToolCall, StepContent, StepOutcome, Usage};
-use oam_recording::{Owner, Recorder};
+use oam_agent::{
+    BoxFuture, ErrorCode, Model, ModelError, ModelToolCall, StepContent, StepOutcome, StepRequest, StepSink,
+    Usage,
+};
+use oam_recording::{Owner, Recorder, RecordingDetail};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
-use crate::stage::{Actor, End, Performance, Said, answer, noticed, read, replay, request, session};
+use crate::stage::{
+    Actor, End, Performance, REDACTED, Said, answer, noticed, read, replay, request, session,
+};
 
 /// One step of an exchange: who asks what, and what happens.
 #[derive(Debug, Clone)]
@@ -91,10 +97,7 @@ fn scene() -> impl Strategy<Value = Scene> {
 }
 
 /// Asks what the scenes ask, of a model for each owner.
-async fn play(
-    scenes: &[&Scene],
-    mut model: impl FnMut(&Scene) -> Arc<dyn oam_agent::Model>,
-) -> Vec<Performance> {
+async fn play(scenes: &[&Scene], mut model: impl FnMut(&Scene) -> Arc<dyn Model>) -> Vec<Performance> {
     let mut noticed_of = Vec::new();
     for scene in scenes {
         let model = model(scene);
@@ -105,16 +108,14 @@ async fn play(
 }
 
 /// Models for the owners, each made once.
-fn models<'a>(
-    make: impl Fn(Owner) -> Arc<dyn oam_agent::Model> + 'a,
-) -> impl FnMut(&Scene) -> Arc<dyn oam_agent::Model> + 'a {
-    let mut made: Vec<(Owner, Arc<dyn oam_agent::Model>)> = Vec::new();
+fn models<'a>(make: impl Fn(Owner) -> Arc<dyn Model> + 'a) -> impl FnMut(&Scene) -> Arc<dyn Model> + 'a {
+    let mut known: Vec<(Owner, Arc<dyn Model>)> = Vec::new();
     move |scene| {
-        if let Some((_, model)) = made.iter().find(|(owner, _)| *owner == scene.owner) {
+        if let Some((_, model)) = known.iter().find(|(owner, _)| *owner == scene.owner) {
             return Arc::clone(model);
         }
         let model = make(scene.owner.clone());
-        made.push((scene.owner.clone(), Arc::clone(&model)));
+        known.push((scene.owner.clone(), Arc::clone(&model)));
         model
     }
 }
@@ -131,14 +132,14 @@ proptest! {
     fn an_exchange_is_played_again_as_it_was(scenes in vec(scene(), 0..12)) {
         run(async {
             let scenes: Vec<_> = scenes.iter().collect();
-            let recorder = Recorder::new();
+            let recorder = Recorder::new(RecordingDetail::default());
             let actor = Arc::new(Actor::new(scenes.iter().map(|scene| scene.performance.clone())));
             let recorded = play(&scenes, models(|owner| recorder.model(owner, actor.clone()))).await;
             let expected: Vec<_> = scenes.iter().map(|scene| scene.performance.clone()).collect();
             prop_assert_eq!(&recorded, &expected, "recording changes nothing");
 
             let document = recorder.document();
-            let (replay, again) = (replay(&document), Recorder::new());
+            let (replay, again) = (replay(&document), Recorder::new(RecordingDetail::default()));
             let replayed =
                 play(&scenes, models(|owner| again.model(owner.clone(), replay.model(owner)))).await;
             prop_assert_eq!(&replayed, &expected);
@@ -156,7 +157,7 @@ proptest! {
                 scene
             }).collect();
             let in_order: Vec<_> = scenes.iter().collect();
-            let recorder = Recorder::redacting();
+            let recorder = Recorder::new(REDACTED);
             let actor = Arc::new(Actor::new(scenes.iter().map(|scene| scene.performance.clone())));
             play(&in_order, models(|owner| recorder.model(owner, actor.clone()))).await;
 
@@ -175,7 +176,7 @@ proptest! {
 
 #[tokio::test(start_paused = true)]
 async fn two_sessions_of_one_id_have_their_own_answers() {
-    let recorder = Recorder::new();
+    let recorder = Recorder::new(RecordingDetail::default());
     for said in ["First.", "Second."] {
         let model = recorder.model(session("gorm"), Arc::new(Actor::new([answer(said)])));
         noticed(&*model, request(1, "", "Hello")).await;
@@ -189,7 +190,7 @@ async fn two_sessions_of_one_id_have_their_own_answers() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_tells_of_itself_and_counts_as_it_did() {
-    let recorder = Recorder::new();
+    let recorder = Recorder::new(RecordingDetail::default());
     let actor = Arc::new(Actor::new([]));
     let model = recorder.model(session("gorm"), actor.clone());
     let asked = request(1, "You are Gorm.", "Hello");
@@ -214,8 +215,43 @@ async fn a_value_that_nests_too_deep_to_be_read_again_is_cut() {
     let deep = (0..1_000).fold(Value::Null, |value, _| Value::Array(vec![value]));
     let outcome = StepOutcome { content: StepContent::Structured(deep.clone()), usage: Usage::default() };
     let performance = Performance { said: vec![Said::Partial(deep)], end: End::Answered(outcome) };
-    let recorder = Recorder::new();
+    let recorder = Recorder::new(RecordingDetail::default());
     let model = recorder.model(session("gorm"), Arc::new(Actor::new([performance])));
     noticed(&*model, request(1, "", "Hello")).await;
     let _ = read(&recorder.document());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recording_with_its_pace_takes_as_long_again() {
+    struct Slow;
+
+    impl Model for Slow {
+        fn step<'a>(
+            &'a self,
+            _: StepRequest,
+            _: &'a mut dyn StepSink,
+        ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(700)).await;
+                Ok(StepOutcome { content: StepContent::Text("Well.".to_owned()), usage: Usage::default() })
+            })
+        }
+
+        fn availability(&self) -> oam_agent::Availability {
+            Actor::new([]).availability()
+        }
+
+        fn context_size(&self) -> Option<u32> {
+            None
+        }
+    }
+
+    for (pace, takes) in [(true, 700), (false, 2)] {
+        let recorder = Recorder::new(RecordingDetail { pace, ..RecordingDetail::default() });
+        noticed(&*recorder.model(session("gorm"), Arc::new(Slow)), request(1, "", "Hello")).await;
+        let replayed = replay(&recorder.document()).model(session("gorm"));
+        let since = Instant::now();
+        noticed(&*replayed, request(1, "", "Hello")).await;
+        assert_eq!(since.elapsed(), Duration::from_millis(takes));
+    }
 }

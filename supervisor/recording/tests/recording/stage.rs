@@ -11,7 +11,7 @@ use oam_agent::{
     StepOutcome, StepRequest, StepSink, ToolMode, UnavailableReason, Usage,
     transcript::{Entry, Segment, Transcript},
 };
-use oam_recording::{Matching, Owner, Recorder, Recording, Replay};
+use oam_recording::{Matching, Owner, Recorder, Recording, RecordingDetail, Replay};
 use serde_json::{Map, Value, json};
 
 /// Something that a model says.
@@ -131,8 +131,13 @@ pub(crate) fn request(conversation: u64, instructions: &str, prompt: &str) -> St
     }
 }
 
-/// What a conversation noticed of a step.
+/// What a conversation noticed of a step, which it cancels when it takes a second.
 pub(crate) async fn noticed(model: &dyn Model, request: StepRequest) -> Performance {
+    noticed_within(Duration::from_secs(1), model, request).await
+}
+
+/// The same with more patience.
+pub(crate) async fn noticed_within(limit: Duration, model: &dyn Model, request: StepRequest) -> Performance {
     #[derive(Default)]
     struct Ear(Vec<Said>);
 
@@ -151,7 +156,7 @@ pub(crate) async fn noticed(model: &dyn Model, request: StepRequest) -> Performa
     }
 
     let mut ear = Ear::default();
-    let step = tokio::time::timeout(Duration::from_secs(1), model.step(request, &mut ear)).await;
+    let step = tokio::time::timeout(limit, model.step(request, &mut ear)).await;
     let end = match step {
         Ok(Ok(outcome)) => End::Answered(outcome),
         Ok(Err(error)) => {
@@ -166,7 +171,7 @@ pub(crate) async fn noticed(model: &dyn Model, request: StepRequest) -> Performa
 
 /// The message of a step that must fail because it is not recorded.
 pub(crate) async fn refusal(model: &dyn Model, request: StepRequest) -> String {
-    match noticed(model, request).await.end {
+    match noticed_within(Duration::from_mins(1), model, request).await.end {
         End::Failed { code: ErrorCode::InvalidRequest, message, .. } => message,
         other => panic!("{other:?}"),
     }
@@ -178,7 +183,7 @@ pub(crate) fn session(id: &str) -> Owner {
 
 /// The recording of a session in which each of these was asked and answered.
 pub(crate) async fn recorded(exchange: &[(&str, &str)]) -> String {
-    let recorder = Recorder::new();
+    let recorder = Recorder::new(RecordingDetail::default());
     let actor = Actor::new(exchange.iter().map(|(_, said)| answer(said)));
     let model = recorder.model(session("gorm"), Arc::new(actor));
     for (asked, _) in exchange {
@@ -210,3 +215,6 @@ pub(crate) fn with_fallback(document: &str, text: &str) -> String {
     file["fallback"] = json!({"text": text});
     file.to_string()
 }
+
+/// Questions are left out.
+pub(crate) const REDACTED: RecordingDetail = RecordingDetail { questions: false, pace: false };

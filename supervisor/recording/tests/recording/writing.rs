@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use expect_test::expect;
 use oam_agent::{ErrorCode, ModelToolCall, StepContent, StepOutcome, Usage};
-use oam_recording::{Owner, Recorder};
+use oam_recording::{Owner, Recorder, RecordingDetail};
 use serde_json::{Map, json};
 
-use crate::stage::{Actor, End, Performance, Said, answer, noticed, request, session};
+use crate::stage::{Actor, End, Performance, REDACTED, Said, answer, noticed, request, session};
 
 /// A session with most of what there is, an NPC and two requests that were made in another order than they are kept in.
 async fn exchange(recorder: &Recorder) {
@@ -60,7 +60,7 @@ async fn exchange(recorder: &Recorder) {
 
 #[tokio::test(start_paused = true)]
 async fn a_recording_is_a_file_that_people_can_read() {
-    let recorder = Recorder::new();
+    let recorder = Recorder::new(RecordingDetail::default());
     exchange(&recorder).await;
     expect![[r#"
         {"recording":{"version":1,
@@ -95,7 +95,7 @@ async fn a_recording_is_a_file_that_people_can_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_redacted_recording_has_answers_but_no_questions() {
-    let recorder = Recorder::redacting();
+    let recorder = Recorder::new(REDACTED);
     exchange(&recorder).await;
     let document = recorder.document();
     for question in ["Gorm.", "Mira.", "Swords?", "Well?", "Fight?"] {
@@ -106,7 +106,7 @@ async fn a_redacted_recording_has_answers_but_no_questions() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_exchange_gives_the_same_bytes() {
-    let (one, other) = (Recorder::new(), Recorder::new());
+    let (one, other) = (Recorder::new(RecordingDetail::default()), Recorder::new(RecordingDetail::default()));
     exchange(&one).await;
     exchange(&other).await;
     assert_eq!(one.document(), other.document());
@@ -114,7 +114,7 @@ async fn the_same_exchange_gives_the_same_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_step_that_runs_is_noted_with_what_it_has_said() {
-    let recorder = Recorder::new();
+    let recorder = Recorder::new(RecordingDetail::default());
     let cancelled = Performance { said: vec![Said::Text("Well".to_owned())], end: End::Cancelled };
     let model = recorder.model(session("gorm"), Arc::new(Actor::new([cancelled])));
     let running = tokio::spawn(async move { noticed(&*model, request(1, "", "Hello")).await });
