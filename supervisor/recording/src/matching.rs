@@ -162,13 +162,13 @@ impl Conversation {
         Some(same)
     }
 
-    /// What comes after the step that was played last; at the end, what was left out before.
+    /// What comes after the step that was played last.
     fn upcoming(&self) -> Option<usize> {
-        self.unplayed.range(self.next..).next().or_else(|| self.unplayed.first()).copied()
+        self.unplayed.range(self.next..).next().copied()
     }
 
     fn play_next(&mut self) -> Option<usize> {
-        let next = self.unplayed.range(self.next..).next().copied()?;
+        let next = self.upcoming()?;
         self.played(next);
         Some(next)
     }
