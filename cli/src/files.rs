@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// The same as for a line of the protocol, in bytes.
-const LONGEST_INPUT: usize = 64 << 20;
+pub(crate) const LONGEST_INPUT: usize = 64 << 20;
 /// How deep JSON may nest.
 const MAX_DEPTH: usize = 100;
 

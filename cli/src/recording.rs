@@ -6,7 +6,10 @@
 use std::{
     env,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -20,7 +23,7 @@ use tokio::task::JoinHandle;
 use crate::{
     arguments::recording::{RecordingArguments, ReplayMatch},
     failure::Failure,
-    files,
+    files::{self, LONGEST_INPUT},
 };
 
 /// The file to record to.
@@ -81,8 +84,12 @@ impl RecordingTarget {
     /// Starts recording, on the current runtime.
     pub(crate) fn start(self) -> ActiveRecording {
         let recorder = Recorder::new(self.detail);
-        let file =
-            Arc::new(RecordingFile { path: self.path, recorder: recorder.clone(), saving: Mutex::new(()) });
+        let file = Arc::new(RecordingFile {
+            path: self.path,
+            recorder: recorder.clone(),
+            saving: Mutex::default(),
+            has_outgrown: AtomicBool::new(false),
+        });
         let saver = tokio::spawn(save_now_and_then(Arc::clone(&file)));
         ActiveRecording { recorder, file, saver, is_finished: false }
     }
@@ -154,12 +161,18 @@ struct RecordingFile {
     recorder: Recorder,
     /// Held while it is saved, so that an earlier state never replaces a later one.
     saving: Mutex<()>,
+    /// It has become larger than what can be read again.
+    has_outgrown: AtomicBool,
 }
 
 impl RecordingFile {
     fn save(&self) -> Result<(), Failure> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        files::write(&self.path, self.recorder.document().as_bytes())
+        let document = self.recorder.document();
+        if document.len() > LONGEST_INPUT && !self.has_outgrown.swap(true, Ordering::Relaxed) {
+            tracing::warn!("the recording is larger than {LONGEST_INPUT} bytes, more than a replay reads");
+        }
+        files::write(&self.path, document.as_bytes())
     }
 }
 

@@ -168,7 +168,7 @@ impl ReplayedModel {
 }
 
 fn not_recorded(message: &str) -> ModelError {
-    let message = format!("{message} Record it again, or have it matched leniently.");
+    let message = format!("{message} Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient).");
     tracing::warn!("{message}");
     ModelError::new(ErrorCode::InvalidRequest, message)
 }

@@ -18,7 +18,7 @@ async fn a_changed_prompt_fails_and_spoils_nothing_else() {
     let replay = replay(&recorded(&EXCHANGE).await);
     let gorm = replay.model(session("gorm"));
     assert_eq!(text(&noticed(&*gorm, request(1, "You are Gorm.", "Got any swords?")).await), "Three.");
-    expect![[r#"Step 2 of session 'gorm' is not as it was recorded: the prompt differs. Recorded: "How much?". Asked: "How much is it?". Record it again, or have it matched leniently."#]]
+    expect![[r#"Step 2 of session 'gorm' is not as it was recorded: the prompt differs. Recorded: "How much?". Asked: "How much is it?". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*gorm, request(1, "You are Gorm.", "How much is it?")).await);
     assert_eq!(text(&noticed(&*gorm, request(1, "You are Gorm.", "Too much!")).await), "Hmph.");
 }
@@ -35,7 +35,7 @@ async fn a_changed_first_prompt_does_not_lose_the_conversation() {
 async fn the_message_shows_where_long_instructions_begin_to_differ() {
     let replay = replay(&recorded(&EXCHANGE).await);
     let asked = "You are Gorm, and you have always been.";
-    expect![[r#"Step 1 of session 'gorm' is not as it was recorded: the instructions differ. Recorded: "You are Gorm.". Asked: "You are Gorm, and you have always been.". Record it again, or have it matched leniently."#]]
+    expect![[r#"Step 1 of session 'gorm' is not as it was recorded: the instructions differ. Recorded: "You are Gorm.". Asked: "You are Gorm, and you have always been.". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*replay.model(session("gorm")), request(1, asked, "Got any swords?")).await);
 
     let long = "You live in the village. ".repeat(20);
@@ -44,7 +44,7 @@ async fn the_message_shows_where_long_instructions_begin_to_differ() {
     noticed(&*model, request(1, &format!("{long}You are kind."), "Hello")).await;
     let replay = crate::stage::replay(&recorder.document());
     let asked = request(1, &format!("{long}You are grumpy."), "Hello");
-    expect![[r#"Step 1 of session 'gorm' is not as it was recorded: the instructions differ. Recorded: "...he village. You are kind.". Asked: "...he village. You are grumpy.". Record it again, or have it matched leniently."#]]
+    expect![[r#"Step 1 of session 'gorm' is not as it was recorded: the instructions differ. Recorded: "...he village. You are kind.". Asked: "...he village. You are grumpy.". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*replay.model(session("gorm")), asked).await);
 }
 
@@ -53,17 +53,17 @@ async fn more_steps_than_recorded_fail() {
     let replay = replay(&recorded(&EXCHANGE[..1]).await);
     let gorm = replay.model(session("gorm"));
     noticed(&*gorm, request(1, "You are Gorm.", "Got any swords?")).await;
-    expect![[r#"The recording of session 'gorm' ends after 1 step; now it asks "Got any swords?". Record it again, or have it matched leniently."#]]
+    expect![[r#"The recording of session 'gorm' ends after 1 step; now it asks "Got any swords?". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*gorm, request(1, "You are Gorm.", "Got any swords?")).await);
     let second = replay.model(session("gorm"));
-    expect![[r#"Everything that is recorded for session 'gorm' has been played (1 conversation); now it asks "Got any swords?". Record it again, or have it matched leniently."#]]
+    expect![[r#"Everything that is recorded for session 'gorm' has been played (1 conversation); now it asks "Got any swords?". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*second, request(2, "You are Gorm.", "Got any swords?")).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_was_not_recorded_fails() {
     let replay = replay(&recorded(&EXCHANGE).await);
-    expect![[r#"Nothing is recorded for NPC 'gorm', which asks "Hello". The recording has session 'gorm'. Record it again, or have it matched leniently."#]]
+    expect![[r#"Nothing is recorded for NPC 'gorm', which asks "Hello". The recording has session 'gorm'. Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*replay.model(Owner::Npc("gorm".to_owned())), request(1, "", "Hello")).await);
 }
 
@@ -126,6 +126,6 @@ async fn a_step_that_was_cancelled_does_not_wait_for_ever() {
     noticed(&*model, request(1, "", "Hello")).await;
     let replay = replay(&recorder.document());
     let gorm = replay.model(session("gorm"));
-    expect![[r"The recorded step of session 'gorm' was cancelled, or was the last one of a recording that broke off; nobody has cancelled it for 30 s now. Record it again, or have it matched leniently."]]
+    expect![[r"The recorded step of session 'gorm' was cancelled, or was the last one of a recording that broke off; nobody has cancelled it for 30 s now. Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."]]
         .assert_eq(&refusal(&*gorm, request(1, "", "Hello")).await);
 }
