@@ -2,6 +2,7 @@
 //! command takes stands with that command.
 
 pub(crate) mod model;
+pub(crate) mod recording;
 pub(crate) mod seconds;
 pub(crate) mod turn;
 
@@ -9,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
-    completions::CompletionsArguments, man::ManArguments, respond::RespondArguments, schema::SchemaCommand,
-    status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
+    completions::CompletionsArguments, man::ManArguments, record::RecordArguments, respond::RespondArguments,
+    schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     /// Look at tools before a model gets them.
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),
+    Record(RecordArguments),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -67,7 +69,8 @@ Examples:
 
 Environment:
   OAM_WORKER=CMD     the worker program, like --worker
-  OAM_SCRIPT=FILE    a script that is played instead of asking a model
+  OAM_SCRIPT=FILE    a script or recording that is played instead of asking a model
+  OAM_RECORD=FILE    write what the model answers, like oam record
 
 Each command has a --help of its own.";
 

@@ -11,6 +11,7 @@ mod line_editor;
 mod logging;
 mod models;
 mod program;
+mod recording;
 mod runtime;
 mod schema_file;
 mod script_file;
@@ -45,6 +46,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::Schema(command)) => commands::schema::run(&command),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
+        Some(Command::Record(arguments)) => commands::record::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {

@@ -5,6 +5,7 @@ pub(crate) mod available;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod man;
+pub(crate) mod record;
 pub(crate) mod respond;
 pub(crate) mod schema;
 pub(crate) mod status;
