@@ -144,6 +144,15 @@ pub struct WorkerStatus {
     pub steps: u64,
 }
 
+/// A worker that was killed on demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KilledWorker {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its process id.
+    pub pid: u32,
+}
+
 /// How a worker ended, for reading.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
