@@ -6,7 +6,10 @@ pub(crate) mod seconds;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{available::AvailableArguments, stdio::StdioArguments};
+use crate::commands::{
+    agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
+    man::ManArguments, stdio::StdioArguments,
+};
 
 /// Agents and game characters on on-device language models, with real tool calls.
 #[derive(Debug, Parser)]
@@ -14,7 +17,6 @@ use crate::commands::{available::AvailableArguments, stdio::StdioArguments};
     name = "oam",
     version,
     propagate_version = true,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = EXAMPLES
 )]
@@ -28,14 +30,17 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Available(AvailableArguments),
     Stdio(StdioArguments),
-    /// Run as a worker. The supervisor starts workers by itself; this is for trying one out.
-    #[command(subcommand)]
+    AgentReadme(AgentReadmeArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
+    /// Run as a worker; for trying one out, the supervisor starts them by itself.
+    #[command(subcommand, after_help = WORKER_EXAMPLES)]
     Worker(WorkerCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
-    /// Play scripts as a worker process, with faults on demand. See `oam worker scripted --help`.
+    /// Play scripts as a worker process, with faults on demand.
     #[command(disable_help_flag = true)]
     Scripted {
         /// Passed on to the worker.
@@ -54,6 +59,10 @@ Environment:
   OAM_SCRIPT=FILE    a script that is played instead of asking a model
 
 Each command has a --help of its own.";
+
+const WORKER_EXAMPLES: &str = "\
+Example:
+  oam stdio --worker 'oam worker scripted --fault kill:p=0.01'";
 
 #[cfg(test)]
 mod tests {

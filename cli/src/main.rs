@@ -31,6 +31,9 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Some(Command::Available(arguments)) => commands::available::run(&arguments),
+        Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
+        Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
+        Some(Command::Man(arguments)) => commands::man::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))

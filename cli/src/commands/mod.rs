@@ -1,4 +1,7 @@
 //! The commands, one file each.
 
+pub(crate) mod agent_readme;
 pub(crate) mod available;
+pub(crate) mod completions;
+pub(crate) mod man;
 pub(crate) mod stdio;

@@ -4,4 +4,5 @@
 
 mod available;
 mod failures;
+mod help;
 mod run;
