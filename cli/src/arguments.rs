@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    man::ManArguments, stdio::StdioArguments,
+    demo::DemoArguments, man::ManArguments, stdio::StdioArguments,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -29,6 +29,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Available(AvailableArguments),
+    Demo(DemoArguments),
     Stdio(StdioArguments),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
@@ -51,6 +52,7 @@ pub(crate) enum WorkerCommand {
 
 const EXAMPLES: &str = "\
 Examples:
+  oam demo tavern                   meet somebody who lives in here
   oam available                     whether a model can be asked here
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 

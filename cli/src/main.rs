@@ -6,12 +6,14 @@ mod commands;
 mod console;
 mod failure;
 mod files;
+mod line_editor;
 mod logging;
 mod models;
 mod program;
 mod runtime;
 mod script_file;
 mod supervisor_methods;
+mod tavern;
 
 use std::{env, iter, process::ExitCode};
 
@@ -34,6 +36,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Demo(arguments)) => commands::demo::run(arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))

@@ -25,6 +25,14 @@ pub(crate) enum SystemModel {
     None,
 }
 
+impl ModelArguments {
+    /// Whether a model was named, here or in the environment. Otherwise one is used that happens to be installed.
+    pub(crate) fn names_a_model(&self) -> bool {
+        let is_set = |variable| env::var_os(variable).is_some_and(|value| !value.is_empty());
+        self.worker.is_some() || is_set(WORKER_VARIABLE) || is_set(script_file::VARIABLE)
+    }
+}
+
 impl SystemModel {
     /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed. Failures name the argument
     /// or variable and what to do.
@@ -117,6 +125,11 @@ impl OpenModel {
         let hint = if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() };
         let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
         Err(Failure::new(FailureCode::Agent(ErrorCode::ModelUnavailable), message))
+    }
+
+    /// The workers behind the model, if there are any.
+    pub(crate) fn pool(&self) -> Option<&WorkerPool> {
+        self.pool.as_ref()
     }
 
     /// Ends what runs behind the model; resolves when it is gone.

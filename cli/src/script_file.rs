@@ -7,7 +7,7 @@ use oam_bridge::ModelFactory;
 
 use crate::{failure::Failure, files::InputPath};
 
-const VARIABLE: &str = "OAM_SCRIPT";
+pub(crate) const VARIABLE: &str = "OAM_SCRIPT";
 
 /// The script that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
 pub(crate) fn from_environment() -> Result<Option<Script>, Failure> {

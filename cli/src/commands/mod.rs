@@ -3,5 +3,6 @@
 pub(crate) mod agent_readme;
 pub(crate) mod available;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod man;
 pub(crate) mod stdio;

@@ -5,12 +5,12 @@ use oam_game::{
     DecisionOption, DecisionOptions, DecisionRequest, Emotion, MemoryTools, NpcOptions, NpcSetup, OptionId,
     Persona, Relationship,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::house::{CONTEXT, House};
 
 /// What guests say who do not know what to say.
-pub(super) const CANNED_LINES: [&str; 3] = [
+pub(crate) const CANNED_LINES: [&str; 3] = [
     "Good evening! What have you got that is warm?",
     "The rabbit stew, please.",
     "That is the best stew in the valley! Any news from the road?",
@@ -72,7 +72,8 @@ pub(super) fn closing_time(
     ]);
     let options = options.ok().and_then(|options| options.with_fallback("full_price"));
     DecisionRequest {
-        situation: "It is closing time, late and raining, and the traveler has no bed for the night.".to_owned(),
+        situation: "It is closing time, late and raining, and the traveler has no bed for the night."
+            .to_owned(),
         options: options.expect("the options differ, and one of them is the fallback"),
         actor: Some(mira),
         context: Some(json!({
@@ -83,11 +84,6 @@ pub(super) fn closing_time(
         tools: Vec::new(),
         tool_choice: oam_agent::ToolChoice::None,
     }
-}
-
-/// The situation of a bark.
-pub(super) fn arrival() -> Value {
-    ARRIVAL.into()
 }
 
 fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {

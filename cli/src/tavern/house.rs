@@ -94,7 +94,11 @@ impl House {
     fn check_menu(&self, item: &str) -> ToolOutput {
         let menu = self.menu();
         let found: Vec<_> = menu.iter().filter(|dish| dish.is_called(item)).collect();
-        if found.is_empty() { ToolOutput::Error(unknown(item, &menu)) } else { ToolOutput::Json(json!(found)) }
+        if found.is_empty() {
+            ToolOutput::Error(unknown(item, &menu))
+        } else {
+            ToolOutput::Json(json!(found))
+        }
     }
 
     /// One change of the world, all or nothing: nobody sees a bowl that is served but not paid for.

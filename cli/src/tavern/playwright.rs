@@ -97,7 +97,8 @@ struct Heard<'a> {
 
 impl Playwright {
     pub(super) fn new() -> Self {
-        let playbook = serde_json::from_str(include_str!("evening.json")).expect("the playbook is well-formed");
+        let playbook =
+            serde_json::from_str(include_str!("evening.json")).expect("the playbook is well-formed");
         Self { playbook, played: Vec::new(), next: Vec::new(), taken: HashMap::new() }
     }
 
@@ -137,9 +138,7 @@ impl Playwright {
     pub(super) fn closing_time(&self, feelings: Relationship) -> String {
         let closing = &self.playbook.closing;
         let fitting = closing.iter().find(|closing| feelings.get() >= closing.from).or(closing.last());
-        let step = |Closing { choice, confidence, reasoning, .. }: &Closing| {
-            json!({"json": {"reasoning": reasoning, "choice": choice, "confidence": confidence}})
-        };
+        let step = |Closing { choice, confidence, reasoning, .. }: &Closing| json!({"json": {"reasoning": reasoning, "choice": choice, "confidence": confidence}});
         script_line(&fitting.map(step).into_iter().collect::<Vec<_>>())
     }
 
@@ -168,7 +167,9 @@ impl Playwright {
 
     fn hears_any(&self, phrases: &[String], words: &str) -> bool {
         phrases.iter().any(|phrase| match phrase.strip_prefix('@') {
-            Some(list) => self.playbook.phrases.get(list).is_some_and(|list| list.iter().any(|one| says(words, one))),
+            Some(list) => {
+                self.playbook.phrases.get(list).is_some_and(|list| list.iter().any(|one| says(words, one)))
+            }
             None => says(words, phrase),
         })
     }
@@ -231,7 +232,8 @@ impl Blanks {
 
 fn listed(menu: &[Dish]) -> String {
     let dishes = menu.iter().filter(|dish| dish.left > 0);
-    let list = dishes.map(|dish| format!("{} for {}", dish.item, dish.price_gold)).collect::<Vec<_>>().join(", ");
+    let list =
+        dishes.map(|dish| format!("{} for {}", dish.item, dish.price_gold)).collect::<Vec<_>>().join(", ");
     let mut letters = list.chars();
     letters.next().map_or(list.clone(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -257,7 +259,7 @@ fn steps(answer: Answer, blanks: &Blanks) -> Vec<Value> {
 }
 
 fn script_line(steps: &[Value]) -> String {
-    format!("oam-script: {}", json_text::compact(&steps.into()))
+    format!("oam-script: {}", json_text::compact(steps))
 }
 
 #[cfg(test)]
