@@ -74,7 +74,7 @@ Examples:
 Exit codes: 0 the evening was played, 3 the model that was named is unavailable, 130 Ctrl-C.";
 
 /// How long the scripted Mira takes for a piece of her line, in milliseconds: about as long as a model.
-const SCRIPTED_PIECE_DELAY: &str = "20";
+const SCRIPTED_PIECE_DELAY: &str = "30";
 
 pub(crate) fn run(arguments: DemoArguments) -> ExitCode {
     let Scene::Tavern(arguments) = arguments.scene;
@@ -112,7 +112,7 @@ async fn tavern(model: SystemModel, arguments: TavernArguments) -> Result<Ending
     let max_turns = usize::try_from(arguments.max_turns).unwrap_or(usize::MAX);
     let player = player(arguments.lines, arguments.auto)?;
     let killing = if arguments.kill_worker {
-        Killing::once(player.planned_turns().map_or(max_turns, |planned| planned.min(max_turns)))
+        Killing::once(player.remaining_lines().map_or(max_turns, |lines| lines.min(max_turns)))
     } else {
         Killing::Never
     };
@@ -148,7 +148,7 @@ async fn cast(chosen: SystemModel, arguments: &ModelArguments) -> Result<Casting
             model.close().await;
             return Err(failure);
         }
-        Err(_) if is_missing => "No model is installed here (see `oam available --help`)".to_owned(),
+        Err(_) if is_missing => "No model is installed".to_owned(),
         Err(failure) => failure.message.trim_end_matches('.').to_owned(),
     };
     model.close().await;
@@ -159,7 +159,7 @@ async fn cast(chosen: SystemModel, arguments: &ModelArguments) -> Result<Casting
     let model = SystemModel::Workers(PoolConfig::new(command)).open().await;
     model.expect_available()?;
     let announcement =
-        format!("{why}: Mira's answers are scripted, and played by a real worker process; all else is real.");
+        format!("{why}: Mira's answers come from a script, through a real worker process. All else is real.");
     Ok(Casting { model, is_scripted: true, announcement })
 }
 

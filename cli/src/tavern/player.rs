@@ -35,12 +35,17 @@ enum Meaning {
 }
 
 impl Player {
-    /// How many turns it will take at most, if that is known.
-    pub(crate) fn planned_turns(&self) -> Option<usize> {
+    /// How many lines are still to be said, if that is known.
+    pub(crate) fn remaining_lines(&self) -> Option<usize> {
         match self {
             Self::Reading(lines) => Some(lines.len()),
             Self::Typing(_) => None,
         }
+    }
+
+    /// There may be another line.
+    pub(super) fn is_there(&self) -> bool {
+        self.remaining_lines() != Some(0)
     }
 
     pub(super) async fn next(&mut self, show: &Show, suggestions: &[String]) -> Result<Move, Failure> {

@@ -4,6 +4,7 @@
 //! channel, so that showing it, typing letters and hearing of workers go on side by side while the model thinks.
 
 use std::{
+    future,
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
@@ -47,7 +48,7 @@ pub(crate) struct Evening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Killing {
     Never,
-    /// In this turn, counted from 1, or as soon as possible after it.
+    /// In the middle of a line of this turn, counted from 1. If that does not work out, at the next occasion.
     InTurn(usize),
     Done,
 }
@@ -104,7 +105,7 @@ impl Evening {
 
         scene.bark().await;
         let mut suggestions = cast::OPENERS.map(str::to_owned).to_vec();
-        while scene.totals.turns < max_turns {
+        while scene.totals.turns < max_turns && player.is_there() {
             scene.show.suggestions(&suggestions);
             let said = match player.next(&scene.show, &suggestions).await? {
                 Move::Say(line) => line,
@@ -177,8 +178,9 @@ impl Scene {
         let mut talk = pin!(mira.talk(&line, &mut host));
         // What Mira says while a killed worker has not been buried is shown when it has.
         let mut held = None;
-        let is_whole_line_at_once = !self.model.capabilities().streaming;
-        let mut is_asked = false;
+        let streams = self.model.capabilities().streaming;
+        let is_missed = matches!(self.killing, Killing::InTurn(turn) if self.totals.turns > turn);
+        let (waits_for_words, mut is_asked) = (streams && !is_missed, false);
         let end = loop {
             tokio::select! {
                 biased;
@@ -188,18 +190,17 @@ impl Scene {
                 },
                 Some(event) = self.happened_to_workers.recv() => {
                     self.show_pool_event(&event);
-                    while let Ok(event) = self.happened_to_workers.try_recv() {
-                        self.show_pool_event(&event);
-                    }
+                    self.show_pool_events();
                     held.take().into_iter().flatten().for_each(|event| self.show_event(event));
                 }
                 () = self.show.go_on() => {}
                 end = &mut talk => break end,
-                // The model has been asked by now.
-                () = std::future::ready(()), if is_whole_line_at_once && !is_asked => is_asked = true,
+                // The turn has been polled, so its first step is on its way.
+                () = future::ready(()), if !is_asked => is_asked = true,
             }
-            let is_middle = is_asked || self.show.said().chars().count() >= MIDDLE_OF_A_LINE;
-            if held.is_none() && is_middle && self.kill_worker().await {
+            let is_time =
+                is_asked && (!waits_for_words || self.show.said().chars().count() >= MIDDLE_OF_A_LINE);
+            if held.is_none() && is_time && self.kill_worker().await {
                 held = Some(Vec::new());
             }
         };
@@ -240,6 +241,12 @@ impl Scene {
         }
     }
 
+    fn show_pool_events(&mut self) {
+        while let Ok(event) = self.happened_to_workers.try_recv() {
+            self.show_pool_event(&event);
+        }
+    }
+
     /// Mira decides what to do about a guest without a bed.
     async fn closing_time(&mut self) {
         const ROOMS: i64 = 2;
@@ -257,7 +264,18 @@ impl Scene {
         };
         self.show.closing_time(&request.options);
         let started = Instant::now();
-        match engine.decide(&request, &mut NoHost).await {
+        let mut host = NoHost;
+        let mut decide = pin!(engine.decide(&request, &mut host));
+        let decided = tokio::select! {
+            biased;
+            decided = &mut decide => decided,
+            () = future::ready(()) => {
+                self.kill_worker().await;
+                decide.await
+            }
+        };
+        self.show_pool_events();
+        match decided {
             Ok(decision) => {
                 self.totals.tokens += decision.usage.total_tokens();
                 self.show.decision(&decision, started.elapsed());
@@ -267,16 +285,14 @@ impl Scene {
     }
 
     async fn summary(&mut self) {
-        while let Ok(event) = self.happened_to_workers.try_recv() {
-            self.show_pool_event(&event);
-        }
+        self.show_pool_events();
         let status = match &self.pool {
             Some(pool) => pool.status().await,
             None => None,
         };
         self.show.summary(&self.totals, status.as_ref().map(|status| &status.counters));
         if matches!(self.killing, Killing::InTurn(_)) {
-            self.show.trouble("No worker was killed: none was busy in the middle of a line.");
+            self.show.trouble("No worker was killed: none was busy when it was time.");
         }
     }
 

@@ -127,7 +127,7 @@ impl Show {
             let name = self.console.painted(MIRA, "Mira");
             let feeling = self.line.emotion.map(|emotion| format!(" ({})", emotion.as_str()));
             let start = match (self.line.is_interrupted, self.line.said.is_empty()) {
-                (true, false) => "  … ".to_owned(),
+                (true, false) => "  …".to_owned(),
                 _ => format!("{name}{}: ", feeling.unwrap_or_default()),
             };
             self.console.write(&start);

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod available;
+mod demo;
 mod failures;
 mod help;
 mod run;
+mod terminal_demo;
