@@ -155,17 +155,17 @@ impl Playwright {
     }
 
     fn fits(&self, cue: &Cue, heard: &Heard<'_>) -> bool {
-        let hears = |phrases: &[String]| phrases.is_empty() || self.hears_any(phrases, &heard.words);
+        let is_said = |phrases: &[String]| phrases.is_empty() || self.is_any_said(phrases, &heard.words);
         let is_about = match (cue.item, heard.dish) {
             (None, _) => true,
             (Some(ItemState::Named), dish) => dish.is_some(),
             (Some(state), dish) => dish.is_some_and(|(_, is)| is == state),
         };
         let is_dish = |of: &String| heard.dish.is_some_and(|(dish, _)| dish.item == *of);
-        hears(&cue.hears) && hears(&cue.and) && is_about && cue.of.as_ref().is_none_or(is_dish)
+        is_said(&cue.hears) && is_said(&cue.and) && is_about && cue.of.as_ref().is_none_or(is_dish)
     }
 
-    fn hears_any(&self, phrases: &[String], words: &str) -> bool {
+    fn is_any_said(&self, phrases: &[String], words: &str) -> bool {
         phrases.iter().any(|phrase| match phrase.strip_prefix('@') {
             Some(list) => {
                 self.playbook.phrases.get(list).is_some_and(|list| list.iter().any(|one| says(words, one)))

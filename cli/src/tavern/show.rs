@@ -175,8 +175,8 @@ impl Show {
         let opinion = |feelings: Relationship| format!("{} {}", feelings.attitude(), feelings.get());
         let mut parts = vec![
             seconds(*took),
-            change("gold", gold.0.to_string(), gold.1.to_string()),
-            change("opinion of you", opinion(feelings.0), opinion(feelings.1)),
+            change("gold", &gold.0.to_string(), &gold.1.to_string()),
+            change("opinion of you", &opinion(feelings.0), &opinion(feelings.1)),
         ];
         if turn.is_fallback {
             parts.push("a fallback line: the model would not answer".to_owned());
@@ -191,13 +191,13 @@ impl Show {
     }
 
     pub(super) fn closing_time(&self, options: &DecisionOptions) {
-        self.console.line(&format!("\n{}", self.console.painted(TITLE, "Closing time")));
+        self.closing_title();
         let ids: Vec<_> = options.as_slice().iter().map(|option| option.id.as_str()).collect();
         self.aside(&format!("It is late, it rains, and you have no bed. Mira decides: {}?", ids.join(", ")));
     }
 
     pub(super) fn bed_is_paid_for(&self) {
-        self.console.line(&format!("\n{}", self.console.painted(TITLE, "Closing time")));
+        self.closing_title();
         self.aside("Your bed is paid for, so Mira has nothing to decide.");
     }
 
@@ -224,15 +224,15 @@ impl Show {
         ];
         self.console.line(&format!("\n{}", counted.join(", ")));
         if let Some(Counters { started, crashes, replays, .. }) = workers {
-            let died = crashes.values().sum();
-            let started = self::counted(*started, "worker");
-            let replays = self::counted(*replays, "step");
-            self.console.line(&format!(
-                "{started} started, {died} died, {replays} played again",
-                died = u64::to_string(&died)
-            ));
+            let died: u64 = crashes.values().sum();
+            let (started, replays) = (self::counted(*started, "worker"), self::counted(*replays, "step"));
+            self.console.line(&format!("{started} started, {died} died, {replays} played again"));
         }
         self.aside("What happened here is told by docs/GAMES.md; `oam agent-readme` is for AI agents.");
+    }
+
+    fn closing_title(&self) {
+        self.console.line(&format!("\n{}", self.console.painted(TITLE, "Closing time")));
     }
 
     fn close_line(&mut self) {
@@ -245,7 +245,7 @@ impl Show {
     }
 }
 
-fn change(what: &str, before: String, after: String) -> String {
+fn change(what: &str, before: &str, after: &str) -> String {
     if before == after { format!("{what} {after}") } else { format!("{what} {before} → {after}") }
 }
 
