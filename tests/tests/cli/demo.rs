@@ -1,6 +1,10 @@
 //! `oam demo tavern`, without a terminal.
 
-use std::process::{Command, Stdio};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
 
 use oam_tests::oam_binary;
 use serde_json::{Value, json};
@@ -261,4 +265,28 @@ fn nobody_has_to_read_to_the_end() {
     assert_eq!((demo.status.code(), demo.stderr.len()), (Some(0), 0), "{demo:?}");
     let printed = head.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(printed.stdout).unwrap(), "The Sleeping Stag, late evening, cold rain\n");
+}
+
+/// The worker for Apple's model stands beside the program, but cannot work: Apple Intelligence is off, say.
+#[test]
+fn a_model_that_is_only_installed_may_be_missing_and_it_is_told_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("oam");
+    fs::copy(oam_binary(), &program).unwrap();
+    let worker = folder.path().join("oam-worker-swift");
+    fs::write(&worker, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&worker, Permissions::from_mode(0o755)).unwrap();
+    let mut demo = Command::new(program);
+    demo.args(["demo", "tavern", "--max-turns", "1"]).env_remove("OAM_WORKER").env_remove("OAM_SCRIPT");
+    let told = demo.stdin(Stdio::null()).output().unwrap();
+    assert_eq!((told.status.code(), told.stderr.len()), (Some(0), 0), "{told:?}");
+    let told = String::from_utf8(told.stdout).unwrap();
+    in_order(
+        &told,
+        &[
+            "\nThe model is unavailable (model_not_ready).",
+            ": Mira's answers come from a script",
+            "\n1 turn, ",
+        ],
+    );
 }
