@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod available;
+mod chat;
 mod failures;
 mod run;
 mod terminal_chat;
