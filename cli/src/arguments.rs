@@ -7,7 +7,11 @@ pub(crate) mod turn;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{available::AvailableArguments, chat::ChatArguments, stdio::StdioArguments};
+use crate::commands::{
+    agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
+    completions::CompletionsArguments, man::ManArguments, respond::RespondArguments, schema::SchemaCommand,
+    status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
+};
 
 /// Agents and game characters on on-device language models, with real tool calls.
 #[derive(Debug, Parser)]
@@ -15,7 +19,6 @@ use crate::commands::{available::AvailableArguments, chat::ChatArguments, stdio:
     name = "oam",
     version,
     propagate_version = true,
-    disable_help_subcommand = true,
     max_term_width = 100,
     after_help = EXAMPLES
 )]
@@ -27,17 +30,28 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Available(AvailableArguments),
+    Respond(Box<RespondArguments>),
     Chat(ChatArguments),
+    Available(AvailableArguments),
+    Status(StatusArguments),
     Stdio(StdioArguments),
-    /// Run as a worker. The supervisor starts workers by itself; this is for trying one out.
-    #[command(subcommand)]
+    /// Look at JSON Schemas as the model sees them.
+    #[command(subcommand, after_help = SCHEMA_EXAMPLES)]
+    Schema(SchemaCommand),
+    /// Look at tools before a model gets them.
+    #[command(subcommand, after_help = TOOLS_EXAMPLES)]
+    Tools(ToolsCommand),
+    AgentReadme(AgentReadmeArguments),
+    Completions(CompletionsArguments),
+    Man(ManArguments),
+    /// Run as a worker; for trying one out, the supervisor starts them by itself.
+    #[command(subcommand, after_help = WORKER_EXAMPLES)]
     Worker(WorkerCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkerCommand {
-    /// Play scripts as a worker process, with faults on demand. See `oam worker scripted --help`.
+    /// Play scripts as a worker process, with faults on demand.
     #[command(disable_help_flag = true)]
     Scripted {
         /// Passed on to the worker.
@@ -56,6 +70,18 @@ Environment:
   OAM_SCRIPT=FILE    a script that is played instead of asking a model
 
 Each command has a --help of its own.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Example:
+  oam schema convert person.json";
+
+const TOOLS_EXAMPLES: &str = "\
+Example:
+  oam tools validate tools.json";
+
+const WORKER_EXAMPLES: &str = "\
+Example:
+  oam stdio --worker 'oam worker scripted --fault kill:p=0.01'";
 
 #[cfg(test)]
 mod tests {

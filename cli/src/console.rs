@@ -11,6 +11,8 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use oam_agent::json_text;
+use serde_json::Value;
 
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -18,6 +20,9 @@ pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const ASIDE: Style = Style::new().dimmed();
 /// Where a person is to type.
 pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
+
+/// What should be looked at.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +75,16 @@ impl Console {
     /// Writes a text and the end of a line.
     pub(crate) fn line(self, text: &str) {
         self.write(&format!("{text}\n"));
+    }
+
+    /// Writes a JSON value: for people in many lines, otherwise in one.
+    pub(crate) fn json(self, value: &Value) {
+        self.line(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+    }
+
+    /// Warns of something that is not a reason to stop.
+    pub(crate) fn warning(self, text: &str) {
+        self.line(&format!("{} {}", self.painted(WARNING, "Warning:"), self.shown(text)));
     }
 
     /// A text in a style, where there are colours.

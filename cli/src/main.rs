@@ -12,6 +12,7 @@ mod logging;
 mod models;
 mod program;
 mod runtime;
+mod schema_file;
 mod script_file;
 mod supervisor_methods;
 mod tool_activity;
@@ -37,8 +38,15 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> ExitCode {
     match arguments.command {
         Some(Command::Available(arguments)) => commands::available::run(&arguments),
+        Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
+        Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
+        Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
+        Some(Command::Schema(command)) => commands::schema::run(&command),
+        Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
+        Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))
         }

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{failure::Failure, tools::command};
+use crate::{failure::Failure, tools};
 
 /// What a shell tells of a process that a signal ended.
 const SIGNALLED: u8 = 128;
@@ -85,7 +85,7 @@ pub(crate) fn run_with_interrupts<T>(
             () = interrupts.next() => {}
             Some(()) = terminate.recv() => {}
             // Tools that nobody waits for any more have a moment to end in order.
-            () = command::all_ended() => {}
+            () = tools::all_ended() => {}
         }
         end
     });

@@ -6,21 +6,19 @@ use clap::{Parser, ValueEnum, builder::RangedU64ValueParser};
 
 use crate::fault::{FaultKind, FaultSpec};
 
-/// A worker without a model: it plays a script, or talks on for ever, and goes wrong when asked to.
-///
-/// It is started by a supervisor, which hands over a connected Unix socket as descriptor 0 (docs/IPC.md).
+/// A worker without a model: it plays a script, and goes wrong when asked to. A supervisor starts it.
+// The supervisor hands over a connected Unix socket as descriptor 0 (docs/IPC.md).
 #[derive(Debug, Parser)]
-#[command(name = "oam-worker-scripted", version, after_long_help = help())]
+#[command(name = "oam-worker-scripted", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Play this script: a JSON array of steps, or an object with "steps" and "fallback" (docs/PROTOCOL.md). Without
-    /// one, answer every prompt with words made from it.
-    ///
-    /// A line of the instructions that begins with "oam-script:" holds the script of that session and wins.
+    /// Play this script (docs/PROTOCOL.md); a line of the instructions that begins with "oam-script:" wins.
+    /// Without one, answer with words made from the prompt.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
-    /// What tells the script's next step.
+    /// What tells the script's next step: the answers in the "transcript", or those of this "process".
     #[arg(long, value_name = "HOW", value_enum, default_value_t = ScriptPosition::Transcript)]
+    #[arg(hide_possible_values = true)]
     pub(crate) script_position: ScriptPosition,
 
     /// How many steps to work on at once.
@@ -51,10 +49,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) images: bool,
 
-    /// Go wrong: KIND, or KIND:WHEN with conditions that must all hold, joined by "+". May be given again. The
-    /// variable `OAM_WORKER_FAULTS` adds more, separated by commas.
+    /// Go wrong, see --faults; may be given again. `OAM_WORKER_FAULTS` adds more, separated by commas.
     #[arg(long = "fault", value_name = "KIND[:WHEN]")]
     pub(crate) faults: Vec<FaultSpec>,
+
+    /// Tell what can go wrong, and when.
+    #[arg(long = "faults", exclusive = true)]
+    pub(crate) tells_faults: bool,
 
     /// Draw the faults' probabilities from this and the process id.
     #[arg(long, value_name = "N")]
@@ -80,8 +81,9 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
     text.parse().map(Duration::from_millis).map_err(|_| "not a number of milliseconds".to_owned())
 }
 
-fn help() -> String {
-    let mut help = "Faults:\n".to_owned();
+/// What `--faults` tells.
+pub(crate) fn faults() -> String {
+    let mut help = "Faults, for --fault KIND:\n".to_owned();
     for kind in FaultKind::value_variants() {
         if let Some(value) = kind.to_possible_value() {
             let what = value.get_help().map(ToString::to_string).unwrap_or_default();
@@ -89,11 +91,11 @@ fn help() -> String {
             let _ = writeln!(help, "  {:<22}{what}", value.get_name());
         }
     }
-    help + WHEN_AND_EXAMPLES
+    help + WHEN
 }
 
-const WHEN_AND_EXAMPLES: &str = "
-When:
+const WHEN: &str = "
+Conditions, for --fault KIND:WHEN; all must hold of those joined by \"+\":
   step=N                in the N-th step of this process, from 1
   p=0.01                with this probability, in each step (or at each start)
   word=boom             when the last prompt holds this word
@@ -101,16 +103,13 @@ When:
   once=PATH             at most once in all processes: the file at PATH, made then, tells that it has been
   at=start|middle|end   before anything is said; after the first piece of a streamed answer, otherwise before the end
                         (as most faults do); after all pieces
+";
 
+const EXAMPLES: &str = "\
 Examples:
-  Die of SIGKILL in every hundredth step or so, the same ones for the same process id:
-    oam worker scripted --fault kill:p=0.01 --seed 7
-
-  Die of SIGSEGV in the third step of each process, after the first piece, if that step is streamed:
-    oam worker scripted --fault segv:step=3+stream
-
-  Hang at the first prompt with the word \"boom\", and behave when the step is played again:
-    oam worker scripted --fault hang:word=boom+once=/tmp/hung
+  oam stdio --worker 'oam worker scripted --fault kill:p=0.01 --seed 7'
+  oam stdio --worker 'oam worker scripted --fault segv:step=3+stream'
+  oam stdio --worker 'oam worker scripted --fault hang:word=boom+once=/tmp/hung'
 
 Exit codes: 0 at the end of the connection, 1 for a frame that cannot be read, 2 for a start that failed.";
 

@@ -53,6 +53,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    if arguments.tells_faults {
+        let _ = io::stdout().write_all(arguments::faults().as_bytes());
+        return ExitCode::SUCCESS;
+    }
     let Err(reason) = worker::serve(&arguments);
     complain(&reason);
     ExitCode::from(2)

@@ -10,8 +10,7 @@ use super::seconds;
 /// Which model a command asks.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArguments {
-    /// The worker program with its arguments, quoted as for a shell. Default: the worker for Apple's model, if it is
-    /// installed beside this program.
+    /// The worker program and its arguments [default: the one installed beside oam].
     #[arg(long, value_name = "CMD")]
     pub(crate) worker: Option<String>,
 }
@@ -23,11 +22,11 @@ pub(crate) struct WorkerArguments {
     #[command(flatten)]
     pub(crate) model: ModelArguments,
 
-    /// How many workers play steps at the same time, 1 to 64. Default: 1.
+    /// Workers that play steps at the same time, 1 to 64 [default: 1].
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     workers: Option<usize>,
 
-    /// Keep one more worker ready to take over when one dies (the default).
+    /// Keep one more worker ready to take over (the default).
     #[arg(long, overrides_with = "no_spare")]
     spare: bool,
 
@@ -35,16 +34,15 @@ pub(crate) struct WorkerArguments {
     #[arg(long, overrides_with = "spare")]
     no_spare: bool,
 
-    /// When answers are streamed: `auto`, the default, stops for a while after a worker died streaming.
-    #[arg(long, value_name = "WHEN", value_enum)]
+    /// When to stream: always, never, or auto: not for a while after a death [default: auto].
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
     streaming: Option<Streaming>,
 
-    /// Seconds that a step may go without any progress before its worker is killed and the step played again.
-    /// Default: 120.
+    /// How long a step may go without progress before it is played again [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = seconds::step_timeout)]
     step_timeout: Option<Duration>,
 
-    /// A step that has crashed this many workers by itself fails for good. Default: 3.
+    /// A step that has crashed so many workers fails [default: 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_step_crashes: Option<u32>,
 }

@@ -24,55 +24,42 @@ const USAGE_ERROR: u8 = 2;
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 /// Serve the bridge protocol on standard input and output, one JSON-RPC 2.0 message a line.
-///
-/// A game engine starts this as a child process and drives agent sessions through it: it creates sessions, sends
-/// prompts, hears the answers grow, and executes the tool calls that the model decides on. Standard output carries
-/// protocol messages only; logs go to standard error. The end of input finishes what was asked and exits with 0.
 #[derive(Debug, Args)]
-#[command(display_name = "oam", after_long_help = STDIO_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct StdioArguments {
     /// How many sessions may exist at once.
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = max_sessions)]
     pub(crate) max_sessions: usize,
 
-    /// Seconds that the client has to answer a tool call, from 0 to 86400; 0 waits for ever. Sessions and tools
-    /// may set their own.
+    /// How long the client has to answer a tool call, up to 86400; 0: for ever.
     #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::tool_timeout)]
     pub(crate) tool_timeout: ToolTimeout,
-
-    #[command(flatten)]
-    pub(crate) workers: WorkerArguments,
 
     /// Refuse scripted models in requests.
     #[arg(long)]
     pub(crate) no_scripted_models: bool,
 
-    /// How much to log on standard error.
-    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t = LogLevel::Warning)]
+    /// How much to log on standard error: debug, info, warning or error.
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
+    #[arg(default_value_t = LogLevel::Warning)]
     pub(crate) log_level: LogLevel,
+
+    #[command(flatten)]
+    pub(crate) workers: WorkerArguments,
 }
 
-const STDIO_EXAMPLES: &str = r#"Examples:
-  Check that it runs:
-    echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
-
-  Play a turn without a model; a scripted model answers what its steps say:
-    oam stdio <<'END'
-    {"jsonrpc":"2.0","id":1,"method":"session/create","params":{"session":"gorm","model":{"type":"scripted","steps":[{"text":"Hmph."}]}}}
-    {"jsonrpc":"2.0","id":2,"method":"session/respond","params":{"session":"gorm","prompt":"Hello!","stream":true}}
-    END
-
-  Serve the model "system" from worker processes; this worker plays scripts and crashes as often as it is told to:
-    oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
+const EXAMPLES: &str = r#"Examples:
+  echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
+  oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
 Environment:
-  OAM_WORKER=CMD    Like --worker; looked at after --worker and OAM_SCRIPT.
-  OAM_WORKER_…      Handed to workers, which see little else of the environment.
-  OAM_SCRIPT=FILE   Every session on the model "system" plays its own copy of this script (a JSON array of steps, or
-                    an object with "steps" and "fallback") instead of asking a model.
+  OAM_SCRIPT=FILE  each session on the model "system" plays its own copy of this script
+  OAM_WORKER=CMD   like --worker; looked at after --worker and OAM_SCRIPT
+  OAM_WORKER_…     handed to workers, which see little else of the environment
 
-Exit codes: 0 done, also by SIGTERM; 1 the client did not read, or a stream failed; 2 wrong arguments, an unusable
-OAM_SCRIPT, or a worker program that is not there or cannot be executed; 130 interrupted (SIGINT)."#;
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, or a stream failed; 2 wrong
+arguments, an unusable script or worker program; 130 interrupted (SIGINT).
+The protocol: docs/PROTOCOL.md. Workers: docs/OPERATIONS.md."#;
 
 fn max_sessions(text: &str) -> Result<usize, String> {
     match text.parse() {

@@ -4,7 +4,7 @@
 //! [`x_oam`] what it says of the command that runs it, [`saved`] keeps a set for later. A tool with a command runs by
 //! itself ([`command`]); one without is external: whoever asked is told of its calls.
 
-pub(crate) mod command;
+mod command;
 mod definition;
 mod saved;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use crate::{
     files::{self, InputPath},
 };
 
-use command::CommandTool;
+pub(crate) use command::{CommandTool, all_ended};
 use definition::Definitions;
 
 /// A small model chooses badly among more tools.

@@ -15,6 +15,8 @@ use serde_json::Value;
 
 pub(crate) use waiting::{Progress, WaitingTurn};
 
+use crate::{failure::Failure, tools::ToolSet};
+
 /// What a file holds.
 #[derive(Debug, Clone)]
 pub(crate) struct TranscriptFile {
@@ -34,6 +36,26 @@ pub(crate) enum Conversation {
 }
 
 impl TranscriptFile {
+    /// A conversation with these tools.
+    pub(crate) fn new(conversation: Conversation, tools: &ToolSet) -> Self {
+        Self { conversation, tools: (!tools.tools().is_empty()).then(|| tools.to_saved()) }
+    }
+
+    /// The tools. Failures name `source`, the file. Without commands of their own, those of the conversation are external.
+    pub(crate) fn tool_set(&self, source: &str) -> Result<ToolSet, Failure> {
+        if let Some(saved) = &self.tools {
+            return ToolSet::from_saved(saved, source);
+        }
+        let definitions = self.setup().into_iter().flat_map(|setup| &setup.tools);
+        let definitions = definitions.cloned().collect::<Result<Vec<_>, _>>().map_err(|tool| {
+            Failure::invalid_input(format!(
+                "{source}: the tool '{}' of the conversation cannot be used: {}. Define the tools with --tools.",
+                tool.name, tool.reason
+            ))
+        })?;
+        Ok(ToolSet::external(definitions))
+    }
+
     /// The instructions and the tools' definitions, if the conversation has any.
     pub(crate) fn setup(&self) -> Option<&SavedSetup> {
         match &self.conversation {

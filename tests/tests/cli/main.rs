@@ -5,5 +5,7 @@
 mod available;
 mod chat;
 mod failures;
+mod help;
+mod respond;
 mod run;
 mod terminal_chat;

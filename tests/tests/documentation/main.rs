@@ -9,10 +9,10 @@ mod pattern;
 mod tavern;
 
 use std::{
-    fs,
+    env, fs, iter,
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use blocks::{Block, Line, blocks, exchange};
@@ -140,14 +140,20 @@ const CARGO_RUN: &str = "cargo run --release --package oam --";
 /// Where the program lies then.
 const BUILT: &str = "$PWD/target/release";
 
-/// Runs a command in the root of the project, with `OAM_BIN` naming the program and `OAM_FOLDER` its folder.
+/// Runs a command in the root of the project, with `OAM_BIN` naming the program and `OAM_FOLDER` its folder, where `oam`
+/// is looked for first.
 fn run(command: &str, shown: Option<String>) -> Result<(), String> {
     let command = command.replace(CARGO_RUN, "\"$OAM_BIN\"").replace(BUILT, "$OAM_FOLDER");
+    let folder = oam_binary().with_file_name("");
+    let usual_path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(iter::once(folder.clone()).chain(env::split_paths(&usual_path)));
     let output = Command::new("bash")
         .args(["-euo", "pipefail", "-c", &command])
         .current_dir(root())
         .env("OAM_BIN", oam_binary())
-        .env("OAM_FOLDER", oam_binary().with_file_name(""))
+        .env("OAM_FOLDER", folder)
+        .env("PATH", path.map_err(|error| format!("PATH cannot be extended: {error}"))?)
+        .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("bash cannot be started: {error}"))?;
     let (printed, errors) =
