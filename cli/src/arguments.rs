@@ -3,12 +3,14 @@
 
 pub(crate) mod model;
 pub(crate) mod seconds;
+pub(crate) mod turn;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    demo::DemoArguments, man::ManArguments, stdio::StdioArguments,
+    agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
+    completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, respond::RespondArguments,
+    schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -28,9 +30,18 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Respond(Box<RespondArguments>),
+    Chat(ChatArguments),
     Available(AvailableArguments),
     Demo(DemoArguments),
+    Status(StatusArguments),
     Stdio(StdioArguments),
+    /// Look at JSON Schemas as the model sees them.
+    #[command(subcommand, after_help = SCHEMA_EXAMPLES)]
+    Schema(SchemaCommand),
+    /// Look at tools before a model gets them.
+    #[command(subcommand, after_help = TOOLS_EXAMPLES)]
+    Tools(ToolsCommand),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -61,6 +72,14 @@ Environment:
   OAM_SCRIPT=FILE    a script that is played instead of asking a model
 
 Each command has a --help of its own.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Example:
+  oam schema convert person.json";
+
+const TOOLS_EXAMPLES: &str = "\
+Example:
+  oam tools validate tools.json";
 
 const WORKER_EXAMPLES: &str = "\
 Example:

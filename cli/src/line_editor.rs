@@ -90,9 +90,9 @@ impl LineEditor {
         Ok(Some(Self { questions, hold }))
     }
 
-    /// Asks for one line. Once asked, the line is to be waited for: there is no way to take the question back except
-    /// dropping the editor.
-    pub(crate) async fn read(&mut self, prompt: LinePrompt, remember: Remember) -> Result<Entered, Failure> {
+    /// Asks for one line. A question cannot be taken back, except by dropping the editor: a line that
+    /// nobody awaits any more is still read.
+    pub(crate) async fn read(&self, prompt: LinePrompt, remember: Remember) -> Result<Entered, Failure> {
         let gone = || Failure::io("the line editor has failed");
         let (answer, answered) = oneshot::channel();
         self.questions.send(Question { prompt, remember, answer }).map_err(|_| gone())?;
@@ -244,7 +244,7 @@ impl Hold {
     }
 
     fn forget_keys(&self) {
-        if let Holder::Quiet(modes) = &*self.state() {
+        if let Holder::Quiet(modes) = &mut *self.state() {
             modes.forget_keys();
         }
     }

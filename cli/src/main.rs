@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
+mod asker;
 mod commands;
 mod console;
 mod failure;
@@ -11,9 +12,14 @@ mod logging;
 mod models;
 mod program;
 mod runtime;
+mod schema_file;
 mod script_file;
 mod supervisor_methods;
 mod tavern;
+mod tool_activity;
+mod tool_output;
+mod tools;
+mod transcript_file;
 
 use std::{env, iter, process::ExitCode};
 
@@ -37,7 +43,12 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
         Some(Command::Demo(arguments)) => commands::demo::run(arguments),
+        Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
+        Some(Command::Schema(command)) => commands::schema::run(&command),
+        Some(Command::Status(arguments)) => commands::status::run(&arguments),
+        Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
+        Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))
         }

@@ -37,20 +37,28 @@ impl SystemModel {
     /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed. Failures name the argument
     /// or variable and what to do.
     pub(crate) fn choose(arguments: &ModelArguments) -> Result<Self, Failure> {
+        Self::find(arguments).map(|(model, _)| model)
+    }
+
+    /// Chooses the same way, and tells where the model was found.
+    pub(crate) fn find(arguments: &ModelArguments) -> Result<(Self, ModelSource), Failure> {
         if let Some(command) = &arguments.worker {
-            return worker("--worker", command);
+            return Ok((worker("--worker", command)?, ModelSource::Argument));
         }
         if let Some(script) = script_file::from_environment()? {
-            return Ok(Self::Script(script));
+            return Ok((Self::Script(script), ModelSource::Script));
         }
         if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
             let command =
                 command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
-            return worker(WORKER_VARIABLE, command);
+            return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
         }
         Ok(match installed_worker() {
-            Some(program) => Self::Workers(PoolConfig::new(WorkerCommand { program, arguments: Vec::new() })),
-            None => Self::None,
+            Some(program) => {
+                let command = WorkerCommand { program, arguments: Vec::new() };
+                (Self::Workers(PoolConfig::new(command)), ModelSource::Installed)
+            }
+            None => (Self::None, ModelSource::Nowhere),
         })
     }
 
@@ -94,6 +102,20 @@ impl SystemModel {
     }
 }
 
+/// Where a model was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelSource {
+    /// `--worker`
+    Argument,
+    /// `OAM_SCRIPT`
+    Script,
+    /// `OAM_WORKER`
+    Variable,
+    /// Beside this program.
+    Installed,
+    Nowhere,
+}
+
 /// What files and results call a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModelName {
@@ -122,9 +144,14 @@ impl OpenModel {
     /// Fails with `model_unavailable` when the model cannot be asked now. The message says why and what to do.
     pub(crate) fn expect_available(&self) -> Result<(), Failure> {
         let Some(reason) = self.model.availability().unavailable else { return Ok(()) };
-        let hint = if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() };
+        let hint = self.hint(reason);
         let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
         Err(Failure::new(FailureCode::Agent(ErrorCode::ModelUnavailable), message))
+    }
+
+    /// What to do about a model that is unavailable.
+    pub(crate) fn hint(&self, reason: UnavailableReason) -> String {
+        if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() }
     }
 
     /// The workers behind the model, if there are any.

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod available;
+mod chat;
 mod demo;
 mod failures;
 mod help;
+mod respond;
 mod run;
+mod terminal_chat;
 mod terminal_demo;

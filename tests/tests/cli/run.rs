@@ -24,7 +24,10 @@ pub(crate) struct Ended {
 
 /// `oam` with these arguments, and nothing of the tests' own environment that it looks at.
 pub(crate) fn oam<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
-    let folder = tempfile::tempdir().unwrap();
+    oam_in(tempfile::tempdir().unwrap(), arguments)
+}
+
+fn oam_in<'a>(folder: TempDir, arguments: impl IntoIterator<Item = &'a str>) -> Run {
     let mut command = Command::new(oam_binary());
     command.args(arguments).current_dir(folder.path()).timeout(DEADLINE);
     for variable in ["OAM_SCRIPT", "OAM_WORKER", "OAM_RECORD", "OAM_API_KEY", "NO_COLOR"] {
@@ -86,6 +89,11 @@ impl Ended {
             serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
         let text = |member: &str| told["error"][member].as_str().unwrap().to_owned();
         (text("code"), text("message"))
+    }
+
+    /// Another run in the same folder.
+    pub(crate) fn then<'a>(self, arguments: impl IntoIterator<Item = &'a str>) -> Run {
+        oam_in(self.folder, arguments)
     }
 
     /// A file in the folder that the command ran in.

@@ -78,7 +78,8 @@ fn a_kill_shows_at_the_terminal_and_the_line_goes_on() {
 #[test]
 fn without_colours_there_are_none() {
     for (variable, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
-        let ended = tavern(&["--auto", "--max-turns", "1"]).env(variable, value).start().ends_with(0);
+        let terminal = tavern(&["--auto", "--max-turns", "1"]).env(variable, value).start();
+        let ended = terminal.ends_with(0);
         assert!(!ended.output.contains('\u{1b}'), "{variable}: {:?}", ended.output);
     }
 }
@@ -89,8 +90,8 @@ fn what_a_model_says_does_not_steer_the_terminal() {
         {"text": "Hush."},
         {"json": {"emotion": "happy", "line": "\u{1b}[2J\u{7}Gone!", "player_options": ["\u{1b}]0;x\u{7}"], "ends_conversation": false}},
     ]);
-    let ended =
-        tavern(&["--auto", "--max-turns", "2"]).env("NO_COLOR", "1").script(&script).start().ends_with(0);
+    let terminal = tavern(&["--auto", "--max-turns", "2"]).env("NO_COLOR", "1").script(&script).start();
+    let ended = terminal.ends_with(0);
     assert!(ended.screen.contains("Mira (happy): \\u{1b}[2J\\u{7}Gone!"), "{}", ended.screen);
     assert!(!ended.output.contains('\u{1b}'), "{:?}", ended.output);
 }
