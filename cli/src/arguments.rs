@@ -10,8 +10,9 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
-    completions::CompletionsArguments, man::ManArguments, record::RecordArguments, respond::RespondArguments,
-    schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
+    completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
+    respond::RespondArguments, schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments,
+    tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Respond(Box<RespondArguments>),
     Chat(ChatArguments),
     Available(AvailableArguments),
+    Demo(DemoArguments),
     Status(StatusArguments),
     Stdio(StdioArguments),
     /// Look at JSON Schemas as the model sees them.
@@ -64,6 +66,7 @@ pub(crate) enum WorkerCommand {
 
 const EXAMPLES: &str = "\
 Examples:
+  oam demo tavern                   meet somebody who lives in here
   oam available                     whether a model can be asked here
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 

@@ -16,6 +16,7 @@ mod runtime;
 mod schema_file;
 mod script_file;
 mod supervisor_methods;
+mod tavern;
 mod tool_activity;
 mod tool_output;
 mod tools;
@@ -42,6 +43,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Demo(arguments)) => commands::demo::run(arguments),
         Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
         Some(Command::Schema(command)) => commands::schema::run(&command),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),

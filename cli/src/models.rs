@@ -50,6 +50,12 @@ impl SystemModel {
         Ok(Self { backing, source, recording: RecordingTarget::from_environment()? })
     }
 
+    /// A worker with this command; recorded in the same way.
+    pub(crate) fn of_worker(command: WorkerCommand) -> Result<Self, Failure> {
+        let backing = Backing::Workers(PoolConfig::new(command));
+        Ok(Self { backing, source: ModelSource::Argument, recording: RecordingTarget::from_environment()? })
+    }
+
     /// Chooses the same way, with workers kept as the arguments say, and recordings as those say. A script stands in for
     /// the workers that would be there otherwise; without either, settings for workers are a mistake.
     pub(crate) fn choose_with_settings(
@@ -186,6 +192,16 @@ pub(crate) enum ModelSource {
     /// Beside this program.
     Installed,
     Nowhere,
+}
+
+impl ModelSource {
+    /// Whether somebody named the model, rather than that it happens to be installed, or not.
+    pub(crate) fn is_named(self) -> bool {
+        match self {
+            Self::Argument | Self::Script | Self::Variable => true,
+            Self::Installed | Self::Nowhere => false,
+        }
+    }
 }
 
 /// What files and results call a model.

@@ -12,7 +12,7 @@ use oam_recording::Recording;
 
 use crate::{failure::Failure, files::InputPath};
 
-const VARIABLE: &str = "OAM_SCRIPT";
+pub(crate) const VARIABLE: &str = "OAM_SCRIPT";
 
 /// What a file stands in with.
 #[derive(Debug)]

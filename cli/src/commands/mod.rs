@@ -4,6 +4,7 @@ pub(crate) mod agent_readme;
 pub(crate) mod available;
 pub(crate) mod chat;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod man;
 pub(crate) mod record;
 pub(crate) mod respond;
