@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub(crate) piece_delay: Duration,
 
+    /// Say this before tool calls, in steps that are streamed.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) say_before_calls: Option<String>,
+
     /// Say that the model has a context of so many tokens, and count them when asked to.
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) context: Option<u32>,

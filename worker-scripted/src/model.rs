@@ -23,6 +23,8 @@ pub(crate) struct Model {
     /// Without one, and without one in the instructions, a conversation is made up.
     script: Option<Script>,
     positions: Positions,
+    /// Many models say something before they call a tool.
+    say_before_calls: Option<String>,
 }
 
 /// A step that was played: the pieces to stream, if it is to be streamed, and its end.
@@ -54,12 +56,16 @@ impl Failure {
 }
 
 impl Model {
-    pub(crate) fn new(script: Option<Script>, position: ScriptPosition) -> Self {
+    pub(crate) fn new(
+        script: Option<Script>,
+        position: ScriptPosition,
+        say_before_calls: Option<String>,
+    ) -> Self {
         let positions = match position {
             ScriptPosition::Transcript => Positions::Told,
             ScriptPosition::Process => Positions::Counted(Mutex::default()),
         };
-        Self { script, positions }
+        Self { script, positions, say_before_calls }
     }
 
     pub(crate) async fn play(&self, request: &Generate) -> Played {
@@ -68,10 +74,17 @@ impl Model {
             Some(Err(failure)) => return Played { pieces: Vec::new(), end: Err(failure) },
             None => self.script.clone(),
         };
-        match script {
+        let mut played = match script {
             Some(script) => play_script(script, self.positions.next(request), request).await,
             None => converse(request),
+        };
+        if request.stream
+            && let Some(text) = &self.say_before_calls
+            && let Ok((Outcome::ToolCalls { .. }, _)) = played.end
+        {
+            played.pieces.push(Piece::Delta(text.clone()));
         }
+        played
     }
 }
 

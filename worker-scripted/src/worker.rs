@@ -71,7 +71,7 @@ pub(crate) fn serve(arguments: &Arguments) -> Result<Infallible, String> {
         strike_start(*fault, &shared);
     }
     let script = arguments.script.as_deref().map(read_script).transpose()?;
-    let model = Arc::new(Model::new(script, arguments.script_position));
+    let model = Arc::new(Model::new(script, arguments.script_position, arguments.say_before_calls.clone()));
     for _ in 0..arguments.parallel {
         let (shared, model, jobs) = (Arc::clone(&shared), Arc::clone(&model), Arc::clone(&jobs));
         let runtime = Builder::new_current_thread()

@@ -17,7 +17,7 @@ use nix::{
     unistd::{Pid, mkfifo},
 };
 use oam_tests::{DEADLINE, oam_binary};
-use serde_json::json;
+use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
 use super::{order_and_weather, respond, weather};
@@ -60,6 +60,26 @@ fn a_turn_that_waits_goes_on_over_deaths_too() {
         .then(["respond", "--resume", "t.json", "--tool-output", "o=shipped", "--worker", &worker])
         .ends_with(0);
     assert!(told.stdout.starts_with("shipped\n{\"city\""), "{told:?}");
+}
+
+#[test]
+fn text_before_calls_stands_on_lines_of_its_own() {
+    let talkative = worker("--say-before-calls 'Let me look.'");
+    let arguments = ["--tools", "tools.json", "Look!", "--worker", &talkative];
+    let external = respond(arguments).file("s.json", json!([order_and_weather()]).to_string()).ends_with(10);
+    let (said, calls) = external.stdout.split_once('\n').unwrap();
+    assert_eq!(said, "Let me look.");
+    assert_eq!(serde_json::from_str::<Value>(calls).unwrap()["status"], "tool_calls");
+
+    let script = json!([weather(), {"text": "It is mild.", "chunks": 1}]).to_string();
+    let started_over = respond(arguments).file("s.json", &script).ends_with(0);
+    assert_eq!(started_over.stdout, "Let me look.\nIt is mild.\n");
+    let silent = respond(arguments.into_iter().chain(["--no-stream"])).file("s.json", &script).ends_with(0);
+    assert_eq!(silent.stdout, "It is mild.\n");
+    let events =
+        respond(arguments.into_iter().chain(["--events"])).file("s.json", &script).ends_with(0).events();
+    let resets: Vec<_> = events.iter().filter(|event| event["isReset"] == true).collect();
+    assert_eq!((resets.len(), &resets[0]["delta"]), (1, &json!("It is mild.")));
 }
 
 #[test]
