@@ -90,8 +90,8 @@ impl LineEditor {
         Ok(Some(Self { questions, hold }))
     }
 
-    /// Asks for one line. A question cannot be taken back, except by dropping the editor: a line that
-    /// nobody awaits any more is still read.
+    /// Asks for one line. A question cannot be taken back: when nobody awaits its line any more, that is the line of the next
+    /// question.
     pub(crate) async fn read(&self, prompt: LinePrompt, remember: Remember) -> Result<Entered, Failure> {
         let gone = || Failure::io("the line editor has failed");
         let (answer, answered) = oneshot::channel();
@@ -136,14 +136,13 @@ enum Lines {
 
 impl Lines {
     fn answer_all(mut self, questions: &mpsc::Receiver<Question>, hold: &Hold) {
+        let mut unheard = None;
         for Question { prompt, remember, answer } in questions {
-            let entered = match &mut self {
+            let entered = unheard.take().unwrap_or_else(|| match &mut self {
                 Self::Edited(editor) => edited_line(editor, &prompt, remember, hold),
                 Self::Plain { input, output } => plain_line(input, output, &prompt),
-            };
-            if answer.send(entered).is_err() {
-                return;
-            }
+            });
+            unheard = answer.send(entered).err();
         }
     }
 }
@@ -220,7 +219,11 @@ enum Holder {
 impl Hold {
     fn begin_line(&self) -> Result<(), Failure> {
         self.step(|holder| match holder {
-            Holder::Quiet(modes) => Holder::Taking(modes),
+            Holder::Quiet(mut modes) => {
+                // A shell that had stopped the process has set its own.
+                modes.renew();
+                Holder::Taking(modes)
+            }
             other => other,
         });
         match *self.state() {

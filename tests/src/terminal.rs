@@ -7,6 +7,7 @@
 
 use std::{
     ffi::OsStr,
+    fmt,
     fs::{self, File},
     io::{Read, Write},
     num::NonZero,
@@ -87,6 +88,7 @@ struct State {
 }
 
 /// A program that is about to be started, in a folder of its own.
+#[derive(Debug)]
 pub struct TerminalBuilder {
     command: Command,
     size: (u16, u16),
@@ -239,6 +241,12 @@ impl Terminal {
     }
 }
 
+impl fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.state().description())
+    }
+}
+
 impl Drop for Terminal {
     fn drop(&mut self) {
         // It may have ended before.
@@ -249,6 +257,7 @@ impl Drop for Terminal {
 }
 
 /// What is left of a program under a terminal.
+#[derive(Debug)]
 pub struct Ended<'a> {
     /// What could be seen at the end.
     pub screen: String,

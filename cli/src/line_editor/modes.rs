@@ -66,10 +66,11 @@ impl Tty {
 pub(super) struct QuietModes {
     tty: Tty,
     original: Termios,
+    quiet: Termios,
 }
 
 impl QuietModes {
-    pub(super) fn set(mut tty: Tty) -> io::Result<Self> {
+    pub(super) fn set(tty: Tty) -> io::Result<Self> {
         let original = tcgetattr(&tty.input)?;
         let mut quiet = original.clone();
         quiet.local_flags &= !(LocalFlags::ECHO | LocalFlags::ICANON);
@@ -78,8 +79,16 @@ impl QuietModes {
         quiet.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         quiet.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
         tcsetattr(&tty.input, SetArg::TCSADRAIN, &quiet)?;
-        tty.output.write_all(BRACKETED_PASTE_ON)?;
-        Ok(Self { tty, original })
+        let mut modes = Self { tty, original, quiet };
+        modes.tty.output.write_all(BRACKETED_PASTE_ON)?;
+        Ok(modes)
+    }
+
+    /// Sets them again.
+    pub(super) fn renew(&mut self) {
+        // A terminal that is gone needs no order.
+        let _ = tcsetattr(&self.tty.input, SetArg::TCSADRAIN, &self.quiet);
+        let _ = self.tty.output.write_all(BRACKETED_PASTE_ON);
     }
 
     /// Drops what has been typed or pasted and not been read.

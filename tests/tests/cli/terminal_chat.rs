@@ -116,7 +116,7 @@ fn a_pasted_text_is_one_message_with_all_its_lines() {
     terminal.press(keys::UP).cursor_line_is("fünf!").press(keys::CTRL_C);
     let ended = terminal.ends_with(130);
     let saved: Value = serde_json::from_str(&ended.file("saved.json")).unwrap();
-    assert!(saved.to_string().contains(r#"See: one\ntwo\n/exit\n\nfünf!"#), "{saved}");
+    assert!(saved.to_string().contains(r"See: one\ntwo\n/exit\n\nfünf!"), "{saved}");
 }
 
 #[test]
@@ -172,7 +172,8 @@ fn signals_end_the_chat_in_good_order_wherever_it_is() {
         terminal.signal(signal).ends_with(code);
         until("the worker is gone", || !exists(workers[0].pid));
     }
-    let terminal = chat_with_worker(&json!([{"text": "Never to the end."}]), "--fault hang-ignoring-cancel").start();
+    let terminal =
+        chat_with_worker(&json!([{"text": "Never to the end."}]), "--fault hang-ignoring-cancel").start();
     terminal.cursor_line_is("›").enter("Hello!").shows("\nNeve");
     let workers = procfs::children(terminal.pid().as_raw().unsigned_abs()).unwrap();
     terminal.signal(Signal::SIGTERM).ends_with(143);
