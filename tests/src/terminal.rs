@@ -21,7 +21,8 @@ use std::{
 use nix::{
     sys::{
         signal::{Signal, kill},
-        termios::{Termios, tcgetattr},
+        termios::{SetArg, Termios, tcgetattr, tcsetattr},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::Pid,
 };
@@ -181,6 +182,20 @@ impl Terminal {
     pub fn signal(&self, signal: Signal) -> &Self {
         kill(self.pid(), signal).unwrap();
         self
+    }
+
+    /// Stops the program and gives the terminal its first modes back, as a shell does when somebody presses Ctrl-Z.
+    pub fn suspend(&self) -> &Self {
+        self.signal(Signal::SIGSTOP);
+        let status = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
+        assert!(matches!(status, WaitStatus::Stopped(..)), "{status:?}");
+        tcsetattr(&*self.pty, SetArg::TCSANOW, &self.modes).unwrap();
+        self
+    }
+
+    /// Lets a program go on that was stopped, as the shell command `fg` does.
+    pub fn resume(&self) -> &Self {
+        self.signal(Signal::SIGCONT)
     }
 
     /// The folder that the program runs in.

@@ -181,6 +181,16 @@ fn signals_end_the_chat_in_good_order_wherever_it_is() {
 }
 
 #[test]
+fn a_chat_that_a_shell_has_stopped_goes_on() {
+    let terminal =
+        chat_with_worker(&json!([{"text": "One two three four.", "chunks": 4}]), "--piece-delay 200").start();
+    terminal.cursor_line_is("›").press("half").cursor_line_is("› half").suspend().resume();
+    terminal.shows("chat.\n\n› half").press(keys::LEFT).press("ali").cursor_line_is("› halalif");
+    terminal.press(keys::ENTER).shows("One").suspend().resume().shows("One two three four.\n› ");
+    terminal.press("x").press(keys::BACKSPACE).cursor_line_is("›").press(keys::CTRL_D).ends_with(0);
+}
+
+#[test]
 fn a_worker_that_dies_in_the_middle_of_an_answer_is_not_noticed() {
     let steps = json!([{"text": "One two three four.", "chunks": 4}]);
     let terminal = chat_with_worker(&steps, "--fault kill:at=middle+once=died").start();
