@@ -99,7 +99,7 @@ impl Console {
 
     /// A text of somebody else's (a model's, a tool's, a file's) as it can be shown: on a terminal, control characters
     /// but for line ends and tabs are told, not obeyed.
-    pub(crate) fn shown<'a>(self, text: &'a str) -> Cow<'a, str> {
+    pub(crate) fn shown(self, text: &str) -> Cow<'_, str> {
         if self.is_terminal { harmless(text) } else { Cow::Borrowed(text) }
     }
 }

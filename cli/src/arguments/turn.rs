@@ -17,60 +17,57 @@ use crate::{
 /// How turns run.
 #[derive(Debug, Args)]
 pub(crate) struct TurnArguments {
-    /// What the model is told before the conversation: who it is, how to answer. Default with --resume: as saved.
+    /// What the model is told first: who it is, how to answer.
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) instructions: Option<String>,
 
-    #[command(flatten)]
-    pub(crate) tools: ToolArguments,
+    /// Go on with the conversation in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) resume: Option<InputPath>,
+
+    /// Keep the conversation in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save_transcript: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) generation: GenerationArguments,
 
-    /// Go on with the conversation in this file ("-" is standard input).
-    #[arg(long, value_name = "FILE", help_heading = "Conversation")]
-    pub(crate) resume: Option<InputPath>,
-
-    /// Keep the conversation in this file.
-    #[arg(long, value_name = "FILE", help_heading = "Conversation")]
-    pub(crate) save_transcript: Option<PathBuf>,
-
     #[command(flatten)]
     pub(crate) model: ModelArguments,
+
+    #[command(flatten)]
+    pub(crate) tools: ToolArguments,
 }
 
 /// Which tools the model may call, and how often.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ToolArguments {
-    /// A JSON file with tool definitions ("-" is standard input). A tool with an "x-oam" command runs by itself; any other
-    /// is external: you answer its calls.
+    /// A JSON file with tools: with an "x-oam" command, or external ones.
     #[arg(long = "tools", value_name = "FILE")]
     pub(crate) file: Option<InputPath>,
 
-    /// A tool definition as JSON, or an array of them. May be given again.
+    /// A tool, or an array of tools, as JSON; may be given again.
     #[arg(long = "tool-json", value_name = "JSON")]
     pub(crate) inline: Vec<String>,
 
-    /// Whether the model calls a tool before it answers: auto (it decides), none, required (any tool), explicit (a tool,
-    /// or it says that it needs none), or the name of a tool.
+    /// The first step: auto, none, required, explicit or a tool's name.
     #[arg(long = "tool-choice", value_name = "CHOICE")]
     pub(crate) choice: Option<String>,
 
-    /// How many rounds of tool calls a turn may have.
+    /// How many rounds of calls a turn may have.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) max_tool_rounds: u32,
 
-    /// How many tool calls a turn may have.
+    /// How many calls a turn may have.
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub(crate) max_tool_calls: u32,
 }
 
 /// How answers are generated.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Generation")]
 pub(crate) struct GenerationArguments {
-    /// How freely to choose words, from 0 to 2. Default: the model's.
+    /// How freely to choose words, from 0 to 2 [default: the model's].
     #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
     temperature: Option<f64>,
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use clap::Args;
-use oam_agent::{Availability, Capabilities};
+use oam_agent::{Availability, Capabilities, UnavailableReason};
 use oam_workers::{PoolStatus, WorkerProgram};
 use serde_json::{Map, Value, json};
 
@@ -42,10 +42,10 @@ Examples:
   oam status
   oam status --worker 'python3 my_worker.py' --json
 
-It starts the worker, waits until that is ready or has failed to be (10 s at most), and ends it again.
+It starts the worker, waits until that is ready or has failed (10 s at most), and ends it again.
 
-Exit codes: 0 the model can be asked; 3 it cannot, and the output says what to do; 2 the worker program is not
-there, or OAM_SCRIPT cannot be used.";
+Exit codes: 0 the model can be asked; 3 it cannot, and the output says what to do; 2 the worker
+program is not there, or OAM_SCRIPT cannot be used.";
 
 /// What was seen.
 struct Seen {
@@ -56,8 +56,8 @@ struct Seen {
     availability: Availability,
     capabilities: Capabilities,
     workers: Option<SeenWorkers>,
-    /// What to do, if the model cannot be asked.
-    advice: Option<String>,
+    /// What to do, if the model cannot be asked, in sentences.
+    advice: Vec<String>,
 }
 
 struct SeenWorkers {
@@ -106,10 +106,12 @@ async fn look((model, source): (SystemModel, ModelSource)) -> Result<Seen, Failu
         None => None,
     };
     let availability = model.model.availability();
-    let advice = availability.unavailable.map(|reason| match &workers {
-        Some(workers) if workers.ready.is_none() => NOT_READY.to_owned(),
-        _ => model.hint(reason),
-    });
+    let advice = match (availability.unavailable, &workers) {
+        (None, _) => Vec::new(),
+        (Some(_), Some(workers)) if workers.ready.is_none() => NOT_READY.map(str::to_owned).into(),
+        (Some(UnavailableReason::ModelNotReady), _) => vec![STILL_LOADING.to_owned()],
+        (Some(reason), _) => vec![model.hint(reason)],
+    };
     let seen = Seen {
         name: model.name,
         source,
@@ -123,9 +125,12 @@ async fn look((model, source): (SystemModel, ModelSource)) -> Result<Seen, Failu
     Ok(seen)
 }
 
-const NOT_READY: &str = "The worker does not get ready. How it ended, and what it said last, is above; \
-    docs/OPERATIONS.md (When something is wrong) tells what the usual ends mean. All that it prints is shown by \
-    `oam stdio --log-level debug </dev/null`, with the same --worker.";
+const NOT_READY: [&str; 3] = [
+    "The worker does not get ready; how it ended, and what it said last, is above.",
+    "What the usual ends mean is told in docs/OPERATIONS.md, When something is wrong.",
+    "All that it prints is shown by `oam stdio --log-level debug </dev/null`, with the same --worker.",
+];
+const STILL_LOADING: &str = "The worker is ready, but its model is still being loaded: try again in a while.";
 
 impl ModelSource {
     /// The name for machines.
@@ -183,8 +188,8 @@ impl Seen {
             tell("counters", json!(pool.counters));
             tell("lastExits", json!(pool.last_exits));
         }
-        if let Some(advice) = &self.advice {
-            tell("advice", advice.as_str().into());
+        if !self.advice.is_empty() {
+            tell("advice", self.advice.clone().into());
         }
         Value::Object(told)
     }

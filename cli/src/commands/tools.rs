@@ -32,16 +32,17 @@ pub(crate) struct ValidateArguments {
 const EXAMPLES: &str = r#"Example:
   oam tools validate tools.json
 
-A tools file is an array of definitions in OpenAI's form. With an x-oam block, oam runs the tool itself:
+A tools file is an array of definitions in OpenAI's form. With x-oam, oam runs the tool itself:
   [{"type": "function",
     "function": {"name": "get_weather", "description": "The weather in a city.",
                  "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
     "x-oam": {"command": ["./weather.sh"], "timeout": 10}}]
 
-Keys of x-oam: command (array, or a string for /bin/sh), timeout (seconds, 30), cwd, env, maxOutputChars (8000
-bytes). Without a command the tool is external: its calls are handed to whoever asked.
+Keys of x-oam: command (an array, or a string for /bin/sh), timeout (seconds, 30), cwd, env,
+maxOutputChars (8000 bytes). Without a command the tool is external: its calls are handed to
+whoever asked.
 
-Exit codes: 0 it can be used, if with warnings; 2 it cannot."#;
+Exit codes: 0 the file can be used, if with warnings; 2 it cannot."#;
 
 pub(crate) fn run(command: &ToolsCommand) -> ExitCode {
     let ToolsCommand::Validate(arguments) = command;

@@ -90,14 +90,14 @@ impl Hold {
 
     /// The process goes on after a stop. Whether a line is being edited, which is to be shown again.
     pub(super) fn resume(&self) -> bool {
-        let state = self.state();
-        match (state.holder, &state.editing) {
-            // A terminal that is gone needs no order.
-            (Holder::Editor, Some(editing)) => {
-                tcsetattr(state.modes.input(), SetArg::TCSANOW, editing).is_ok()
-            }
-            _ => false,
+        let mut state = self.state();
+        if state.holder != Holder::Editor {
+            return false;
         }
+        state.modes.renew();
+        let editing = state.editing.as_ref();
+        // A terminal that is gone needs no order.
+        editing.is_some_and(|editing| tcsetattr(state.modes.input(), SetArg::TCSANOW, editing).is_ok())
     }
 
     /// Gives the terminal back as it was. An editor that is just about to change it is waited for.

@@ -67,7 +67,7 @@ pub(super) fn read(place: &str, value: &Value, folder: &Path) -> Result<DefinedT
     }
     let runs = match x_oam(place, outer, function)? {
         None => Runs::External,
-        Some((place, members)) => {
+        Some(XOam { place, members }) => {
             warnings.extend(x_oam::unknown_keys(members));
             x_oam::read(&place, members, folder)?
                 .map_or(Runs::External, |command| Runs::Command(Arc::new(command)))
@@ -108,12 +108,18 @@ fn name(place: &str, members: &Map<String, Value>) -> Result<ToolName, Failure> 
     Ok(name)
 }
 
-/// The members of `x-oam` and their place; they stand beside `function` or in it.
+/// The members of `x-oam`, and where they stand.
+struct XOam<'v> {
+    place: String,
+    members: &'v Map<String, Value>,
+}
+
+/// `x-oam`, which stands beside `function` or in it.
 fn x_oam<'v>(
     place: &str,
     outer: &'v Map<String, Value>,
     function: Option<&'v Map<String, Value>>,
-) -> Result<Option<(String, &'v Map<String, Value>)>, Failure> {
+) -> Result<Option<XOam<'v>>, Failure> {
     let beside = given(outer, x_oam::KEY).map(|value| (format!("{place}.{}", x_oam::KEY), value));
     let within = function
         .and_then(|function| given(function, x_oam::KEY))
@@ -129,7 +135,7 @@ fn x_oam<'v>(
         (None, None) => return Ok(None),
     };
     match value {
-        Value::Object(members) => Ok(Some((place, members))),
+        Value::Object(members) => Ok(Some(XOam { place, members })),
         other => Err(invalid(&place, format_args!(" must be an object, not {}", json_text::abridged(other)))),
     }
 }

@@ -121,16 +121,19 @@ fn pending(turn: &WaitingTurn) -> Pending<'_> {
         }),
         RoundCall::Pending(_) => None,
     });
-    let id = |call| match call {
-        &RoundCall::Pending(ref call) => call.id.as_str(),
-        RoundCall::Completed(record) => record.call.id.as_str(),
-    };
     Pending {
         calls: turn.pending().map(|call| &**call).collect(),
         completed: completed.collect(),
-        order: turn.round.iter().map(id).collect(),
+        order: turn.round.iter().map(call_id).collect(),
         tool_calls: turn.tool_calls.iter().map(|record| &**record).collect(),
         rounds_used: turn.rounds_used,
         calls_used: turn.calls_used,
+    }
+}
+
+fn call_id(call: &RoundCall) -> &str {
+    match call {
+        RoundCall::Pending(call) => call.id.as_str(),
+        RoundCall::Completed(record) => record.call.id.as_str(),
     }
 }

@@ -4,8 +4,12 @@
 
 mod available;
 mod chat;
+mod command_tools;
 mod failures;
 mod help;
 mod respond;
 mod run;
+mod schema;
+mod status;
 mod terminal_chat;
+mod tools_files;

@@ -1,6 +1,10 @@
 //! Running `oam` once, and looking at what it said.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use assert_cmd::Command;
 use oam_tests::{DEADLINE, oam_binary};
@@ -47,8 +51,17 @@ impl Run {
 
     /// Puts a file into the folder that the command runs in.
     pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
-        std::fs::write(self.folder.path().join(name), content).unwrap();
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
         self
+    }
+
+    /// Puts a program into that folder.
+    pub(crate) fn program(self, name: &str, content: &str) -> Self {
+        let run = self.file(name, content);
+        std::fs::set_permissions(run.folder.path().join(name), Permissions::from_mode(0o755)).unwrap();
+        run
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {

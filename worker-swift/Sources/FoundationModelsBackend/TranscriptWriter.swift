@@ -9,7 +9,9 @@ import WorkerProtocol
 
 struct TranscriptWriter {
     let senses: ModelSenses
+    /// What was left out: a sentence for each kind. A long conversation may hold thousands of one.
     private(set) var omissions: [String] = []
+    private var noted: Set<String> = []
 
     init(senses: ModelSenses) {
         self.senses = senses
@@ -135,6 +137,7 @@ struct TranscriptWriter {
     }
 
     private mutating func omit(_ what: String) {
+        guard noted.insert(what).inserted else { return }
         omissions.append("Left out of a conversation: \(what).")
     }
 }

@@ -12,21 +12,14 @@ use crate::{
 };
 
 /// Ask the model once: a prompt in, an answer out, with tool calls in between.
-///
-/// The answer streams to standard output. Tools with a command run by themselves; when the model calls an external tool, the
-/// conversation is saved, the calls are printed as JSON, and the exit code is 10: answer them with --resume and
-/// --tool-output.
 #[derive(Debug, Args)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct RespondArguments {
-    /// The prompt; several words are joined. What is piped in is appended to it, or is the prompt.
+    /// The prompt; what is piped in is appended to it, or is the prompt.
     #[arg(value_name = "PROMPT")]
     pub(super) prompt: Vec<String>,
 
-    #[command(flatten)]
-    pub(super) turn: TurnArguments,
-
-    /// An image that belongs to the prompt. May be given again.
+    /// An image that belongs to the prompt; may be given again.
     #[arg(long = "image", value_name = "FILE")]
     pub(super) images: Vec<PathBuf>,
 
@@ -34,55 +27,59 @@ pub(crate) struct RespondArguments {
     #[arg(long)]
     pub(super) no_stdin: bool,
 
-    /// A JSON Schema that the answer must fit ("-" is standard input).
+    #[command(flatten)]
+    pub(super) turn: TurnArguments,
+
+    #[command(flatten)]
+    pub(super) answers: AnswerArguments,
+
+    /// A JSON Schema that the answer must fit.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) schema: Option<InputPath>,
 
     #[command(flatten)]
     pub(super) output: OutputArguments,
-
-    #[command(flatten)]
-    pub(super) answers: AnswerArguments,
 }
 
 /// What is printed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
+#[expect(clippy::struct_excessive_bools, reason = "flags as they are given; `mode` is what they mean")]
 pub(super) struct OutputArguments {
     /// Print the result as one line of JSON.
     #[arg(long, conflicts_with = "events")]
     json: bool,
 
-    /// Print what happens as it happens, one line of JSON each.
+    /// Print what happens as it happens, a line of JSON each.
     #[arg(long)]
     events: bool,
 
     /// Print the answer while it grows (the default, for answers in prose).
-    #[arg(long, overrides_with = "no_stream")]
+    #[arg(long, overrides_with = "no_stream", hide = true)]
     stream: bool,
 
-    /// Print the answer when it is complete.
+    /// Print the answer when it is complete, not while it grows.
     #[arg(long, overrides_with = "stream")]
     no_stream: bool,
 
-    /// Tell more on standard error: model steps, tool calls, warnings of the schema, tokens.
+    /// Tell of steps, calls and tokens on standard error.
     #[arg(short, long)]
     pub(super) verbose: bool,
 }
 
 /// Outputs of external tools.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "External tools")]
+#[command(next_help_heading = "Tools")]
 pub(super) struct AnswerArguments {
-    /// The output of a call that waits in --resume: text, JSON, or @FILE ("@-" is standard input). May be given again.
+    /// The output of a call that waits in --resume: text, JSON or @FILE.
     #[arg(long = "tool-output", value_name = "ID=OUTPUT", requires = "resume")]
     outputs: Vec<CallAnswer>,
 
-    /// Tell the model that a call that waits in --resume failed: a message or @FILE. May be given again.
+    /// The same for a call that failed: a message or @FILE.
     #[arg(long = "tool-error", value_name = "ID=MESSAGE", requires = "resume")]
     errors: Vec<CallAnswer>,
 
-    /// Ask for outputs of external tools on the terminal, instead of ending with 10.
+    /// Ask for outputs on the terminal, instead of ending with 10.
     #[arg(long)]
     pub(super) ask_tools: bool,
 }
@@ -173,24 +170,13 @@ impl RespondArguments {
     }
 }
 
-const EXAMPLES: &str = r#"Examples:
-  oam respond 'Why is the sky blue?'
-  git diff | oam respond 'Summarize this change.'
-  oam respond --schema person.json --json 'Invent an innkeeper.'
-  oam respond --tools tools.json --tool-choice required 'What is the weather in Paris?'
+const EXAMPLES: &str = "\
+Examples (FILE may be \"-\", standard input):
+  git diff | oam respond --tools tools.json 'Summarize this change and file it.'
+  oam respond --resume /tmp/oam-0c1d2e3f.json --tool-output c1='{\"potions\":3}'
 
-A tool without a command is external. Its calls are printed, and answered in the next invocation:
-  oam respond 'How many potions do I have?' --tool-choice required \
-    --tool-json '{"name":"get_potions","description":"Count the potions in the inventory"}'
-  {"status":"tool_calls","calls":[{"id":"c1","name":"get_potions","arguments":{}}],"transcript":"/tmp/oam-0c1d2e3f.json"}
-  oam respond --resume /tmp/oam-0c1d2e3f.json --tool-output c1='{"potions":3}'
-
-Environment:
-  OAM_WORKER=CMD     the worker program, like --worker
-  OAM_SCRIPT=FILE    a script that is played instead of asking a model
-
-Exit codes: 0 done; 1 failed; 2 wrong arguments or unusable input; 3 model unavailable; 4 guardrail or refusal;
-5 context window exceeded; 6 rate limited; 10 external tool calls are pending; 130 interrupted."#;
+Exit codes: 0 done, 1 failed, 2 wrong input, 3 no model, 4 blocked, 5 context full, 6 rate limited,
+10 calls of external tools wait (the output says which, and in which file), 130 interrupted";
 
 #[cfg(test)]
 mod tests {

@@ -3,11 +3,12 @@
 //! 1. [`arguments`] is the command line. [`preparation`] reads everything that it names, in an order that decides which
 //!    mistake is told when there are several, before any model is asked.
 //! 2. [`turn`] opens the model and runs the turn; [`reporter`] prints what happens.
-//! 3. [`result`] is what is printed at the end: the answer, or the calls of external tools. These end the process with 10,
-//!    and another one goes on from the saved conversation with their outputs ([`answers`]).
+//! 3. [`end`] keeps the conversation and prints the [`result`]: the answer, or the calls of external tools. These end the
+//!    process with 10, and another one goes on from the saved conversation with their outputs ([`answers`]).
 
 mod answers;
 mod arguments;
+mod end;
 mod preparation;
 mod prompt;
 mod reporter;
@@ -17,6 +18,8 @@ mod turn;
 use std::process::ExitCode;
 
 pub(crate) use arguments::RespondArguments;
+
+use end::Ended;
 
 use crate::{
     failure::{Failure, ReportForm},
@@ -34,7 +37,7 @@ fn respond(arguments: &RespondArguments) -> Result<ExitCode, Failure> {
     let (task, model) = preparation::prepare(arguments)?;
     Ok(match runtime::run(turn::run(task, model))? {
         End::Interrupted(code) => code,
-        End::Done(turn::Ended::Completed) => ExitCode::SUCCESS,
-        End::Done(turn::Ended::CallsPending) => ExitCode::from(CALLS_PENDING),
+        End::Done(Ended::Completed) => ExitCode::SUCCESS,
+        End::Done(Ended::CallsPending) => ExitCode::from(CALLS_PENDING),
     })
 }

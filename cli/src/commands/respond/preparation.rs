@@ -26,16 +26,22 @@ use crate::{
 
 /// A turn to run, with all that it takes but the model.
 pub(super) struct Task {
+    pub(super) start: Start,
     pub(super) instructions: Option<Arc<str>>,
-    pub(super) tools: ToolSet,
-    pub(super) schema: Option<AnswerSchema>,
     pub(super) policy: ToolPolicy,
     pub(super) generation: GenerationOptions,
-    pub(super) start: Start,
-    pub(super) save_path: Option<PathBuf>,
+    /// Who answers calls of external tools; without anybody they end the process.
     pub(super) asker: Option<Asker>,
-    pub(super) mode: OutputMode,
     pub(super) is_verbose: bool,
+    pub(super) context: Context,
+}
+
+/// What the end of the turn needs, too.
+pub(super) struct Context {
+    pub(super) tools: ToolSet,
+    pub(super) schema: Option<AnswerSchema>,
+    pub(super) save_path: Option<PathBuf>,
+    pub(super) mode: OutputMode,
 }
 
 /// Where the turn starts.
@@ -74,16 +80,13 @@ pub(super) fn prepare(arguments: &RespondArguments) -> Result<(Task, SystemModel
     let asker = if arguments.answers.ask_tools { Some(asker()?) } else { None };
     let model = SystemModel::choose(&turn.model)?;
     let task = Task {
+        start,
         instructions,
-        tools,
-        schema,
         policy,
         generation: turn.generation.options(),
-        start,
-        save_path: turn.save_path(),
         asker,
-        mode: arguments.output.mode(),
         is_verbose: arguments.output.verbose,
+        context: Context { tools, schema, save_path: turn.save_path(), mode: arguments.output.mode() },
     };
     Ok((task, model))
 }

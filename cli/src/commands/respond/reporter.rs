@@ -37,6 +37,10 @@ impl Reporter {
         matches!(self.mode, OutputMode::Text { .. }) && (self.is_verbose || self.stderr.is_terminal())
     }
 
+    pub(super) fn is_verbose(&self) -> bool {
+        self.is_verbose
+    }
+
     /// Tells people something, in text mode.
     pub(super) fn note(&mut self, text: &str) {
         if matches!(self.mode, OutputMode::Text { .. }) {
@@ -51,6 +55,13 @@ impl Reporter {
     pub(super) fn detail(&mut self, text: &str) {
         if self.is_verbose {
             self.note(text);
+        }
+    }
+
+    /// Warns people of something, in text mode.
+    pub(super) fn warn(&self, text: &str) {
+        if matches!(self.mode, OutputMode::Text { .. }) {
+            self.stderr.warning(text);
         }
     }
 
@@ -95,6 +106,21 @@ impl Reporter {
         self.has_said_text = true;
     }
 
+    /// Tells people what happens.
+    fn tell(&mut self, event: &TurnEvent, streams: bool) {
+        match event {
+            TurnEvent::Text(text) if streams => self.text(text),
+            TurnEvent::ModelStep { step } => self.step(step),
+            TurnEvent::ToolCallStarted { call, execution } if self.shows_activity() => {
+                self.note(&tool_activity::started(call, *execution));
+            }
+            TurnEvent::ToolCallCompleted { record } if self.shows_activity() => {
+                self.note(&tool_activity::completed(record));
+            }
+            _ => {}
+        }
+    }
+
     fn step(&mut self, step: &StepInfo) {
         if step.index > 0 || step.tool_calling_mode != ToolMode::Allowed {
             let tools: Vec<_> = step.enabled_tools.iter().map(oam_agent::ToolName::as_str).collect();
@@ -121,26 +147,10 @@ impl TurnClient for Reporter {
 
 impl TurnHost for Reporter {
     fn event(&mut self, event: TurnEvent) {
-        match (self.mode, event) {
-            (OutputMode::Json, _) => {}
-            (OutputMode::Events, event) => self.json(&event),
-            (OutputMode::Text { streams }, TurnEvent::Text(text)) => {
-                if streams {
-                    self.text(&text);
-                }
-            }
-            (OutputMode::Text { .. }, TurnEvent::ModelStep { step }) => self.step(&step),
-            (OutputMode::Text { .. }, TurnEvent::Partial { .. }) => {}
-            (OutputMode::Text { .. }, TurnEvent::ToolCallStarted { call, execution }) => {
-                if self.shows_activity() {
-                    self.note(&tool_activity::started(&call, execution));
-                }
-            }
-            (OutputMode::Text { .. }, TurnEvent::ToolCallCompleted { record }) => {
-                if self.shows_activity() {
-                    self.note(&tool_activity::completed(&record));
-                }
-            }
+        match self.mode {
+            OutputMode::Json => {}
+            OutputMode::Events => self.json(&event),
+            OutputMode::Text { streams } => self.tell(&event, streams),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use oam_agent::Capabilities;
 
-use super::{ModelSource, Seen};
+use super::{ModelName, ModelSource, Seen};
 
 /// The column behind the labels.
 const INDENTATION: usize = 12;
@@ -42,27 +42,30 @@ pub(super) fn of(seen: &Seen) -> String {
         }
     }
     for exit in seen.workers.iter().flat_map(|workers| &workers.pool.last_exits) {
-        lines.add("Ended", &format!("{} {}", exit.worker, exit.exit));
+        // They follow, line by line.
+        let how = exit.exit.split("; its last words: ").next().unwrap_or_default();
+        lines.add("Ended", &format!("{} {how}", exit.worker));
         let words: Vec<_> = exit.stderr.iter().filter(|line| !line.trim().is_empty()).collect();
         for line in &words[words.len().saturating_sub(SHOWN_WORDS)..] {
             lines.add("", &format!("| {line}"));
         }
     }
-    if let Some(advice) = &seen.advice {
-        lines.add("To do", advice);
+    for (index, sentence) in seen.advice.iter().enumerate() {
+        lines.add(if index == 0 { "To do" } else { "" }, sentence);
     }
     lines.0
 }
 
 fn model(seen: &Seen) -> String {
-    let mut text = seen.name.as_str().to_owned();
-    if let Some(variant) = &seen.availability.variant {
-        // Writing to a text does not fail.
-        let _ = write!(text, " ({variant})");
-    }
+    let mut text = match (seen.name, &seen.availability.variant) {
+        (ModelName::Scripted, Some(variant)) => variant.clone(),
+        (name, Some(variant)) => format!("{} ({variant})", name.as_str()),
+        (name, None) => name.as_str().to_owned(),
+    };
     match seen.availability.unavailable {
         None => text.push_str(", can be asked"),
         Some(reason) => {
+            // Writing to a text does not fail.
             let _ = write!(text, ", cannot be asked: {}", reason.as_str());
         }
     }

@@ -39,7 +39,7 @@ impl<R: AsyncRead + Unpin> Reading<R> {
     }
 
     /// Reads to the end. May be dropped and called again: nothing is lost.
-    pub(super) async fn to_end(&mut self) {
+    pub(super) async fn read_to_end(&mut self) {
         self.piece.resize(PIECE, 0);
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut self.piece).await {

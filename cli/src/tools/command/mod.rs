@@ -24,6 +24,9 @@ pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);
 /// The longest output that is handed on, in bytes, unless the tool says otherwise.
 pub(crate) const DEFAULT_LONGEST_OUTPUT: usize = 8000;
 
+/// How long a process that is to end has, before it is killed.
+const TERMINATION_GRACE: Duration = Duration::from_secs(1);
+
 const ARGUMENTS_VARIABLE: &str = "OAM_TOOL_ARGUMENTS";
 const NAME_VARIABLE: &str = "OAM_TOOL_NAME";
 const CALL_ID_VARIABLE: &str = "OAM_TOOL_CALL_ID";
@@ -78,7 +81,7 @@ impl CommandTool {
     pub(crate) async fn run(self: Arc<Self>, call: Arc<ToolCall>) -> ToolOutput {
         let arguments = json_text::compact(&call.arguments);
         let command = self.command(&call, &arguments);
-        let limits = Limits { time: self.time_limit, stdout: self.longest_output };
+        let limits = Limits { time: self.time_limit, grace: TERMINATION_GRACE, stdout: self.longest_output };
         match Process::start(command) {
             Ok(process) => {
                 let end = process.run(arguments.into_bytes(), limits).await;

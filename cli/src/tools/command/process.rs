@@ -35,8 +35,6 @@ const KEPT_STDERR: usize = 4000;
 /// How long the end of the outputs is waited for once the process has ended.
 const STDOUT_GRACE: Duration = Duration::from_secs(1);
 const STDERR_GRACE: Duration = Duration::from_millis(200);
-/// How long a process that is to end has, before it is killed.
-const TERMINATION_GRACE: Duration = Duration::from_secs(1);
 /// How long a killed process may take to be gone, before it is no longer waited for.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
@@ -54,7 +52,9 @@ pub(crate) async fn all_ended() {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) time: Duration,
-    /// In bytes.
+    /// How long a process that is to end has, before it is killed.
+    pub(super) grace: Duration,
+    /// How much of standard output is kept, in bytes.
     pub(super) stdout: usize,
 }
 
@@ -111,7 +111,7 @@ impl Process {
         let why_ended = {
             // A process that does not read its input, or goes on when it has closed its outputs, is waited for all the same.
             let talking = async {
-                join!(feed(stdin, input), stdout.to_end(), stderr.to_end());
+                join!(feed(stdin, input), stdout.read_to_end(), stderr.read_to_end());
                 std::future::pending().await
             };
             select! {
@@ -124,17 +124,19 @@ impl Process {
         let end = match why_ended {
             WhyEnded::ByItself(Ok(status)) => {
                 // Only somebody else can keep them open now.
-                let (_, _) =
-                    join!(timeout(STDOUT_GRACE, stdout.to_end()), timeout(STDERR_GRACE, stderr.to_end()));
+                let (_, _) = join!(
+                    timeout(STDOUT_GRACE, stdout.read_to_end()),
+                    timeout(STDERR_GRACE, stderr.read_to_end())
+                );
                 End::Exited(Exited { status, stdout: stdout.captured(), stderr: stderr.captured() })
             }
             WhyEnded::ByItself(Err(error)) => End::Lost(error),
             WhyEnded::TimeLimit => {
-                leader.end(&mut stdout, &mut stderr).await;
+                leader.end(limits.grace, &mut stdout, &mut stderr).await;
                 End::TimedOut
             }
             WhyEnded::NobodyWaits => {
-                leader.end(&mut stdout, &mut stderr).await;
+                leader.end(limits.grace, &mut stdout, &mut stderr).await;
                 End::Cancelled
             }
         };
@@ -163,22 +165,24 @@ struct GroupLeader {
 impl GroupLeader {
     /// Ends the group: politely, then by force. Whoever holds the outputs open still lives, and has all the time that
     /// there is.
-    async fn end(&mut self, stdout: &mut Reading<ChildStdout>, stderr: &mut Reading<ChildStderr>) {
+    async fn end(
+        &mut self,
+        grace: Duration,
+        stdout: &mut Reading<ChildStdout>,
+        stderr: &mut Reading<ChildStderr>,
+    ) {
         let Some(group) = self.unreaped() else { return };
         signal(group, Signal::SIGTERM);
         // One that is stopped, say because it wanted to read from the terminal, is to hear it.
         signal(group, Signal::SIGCONT);
-        let deadline = Instant::now() + TERMINATION_GRACE;
-        let _ = timeout_at(deadline, async { join!(stdout.to_end(), stderr.to_end()) }).await;
-        match timeout_at(deadline, self.child.wait()).await {
+        let deadline = Instant::now() + grace;
+        let _ = timeout_at(deadline, async { join!(stdout.read_to_end(), stderr.read_to_end()) }).await;
+        if timeout_at(deadline, self.child.wait()).await.is_ok() {
             // Right behind the reaping.
-            Ok(_) => {
-                let _ = killpg(group, Signal::SIGKILL);
-            }
-            Err(_) => {
-                signal(group, Signal::SIGKILL);
-                let _ = timeout(KILL_GRACE, self.child.wait()).await;
-            }
+            let _ = killpg(group, Signal::SIGKILL);
+        } else {
+            signal(group, Signal::SIGKILL);
+            let _ = timeout(KILL_GRACE, self.child.wait()).await;
         }
     }
 

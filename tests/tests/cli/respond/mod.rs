@@ -6,6 +6,7 @@ mod output;
 mod prompt;
 mod resuming;
 mod schema;
+mod terminal;
 mod tools;
 mod workers;
 
