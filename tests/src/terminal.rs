@@ -72,7 +72,7 @@ pub struct Terminal {
     screen: Arc<Screen>,
     /// The modes before the program ran.
     modes: Termios,
-    folder: TempDir,
+    folder: Arc<TempDir>,
 }
 
 /// What has been written so far, shared with the thread that reads it.
@@ -205,19 +205,19 @@ impl Terminal {
 
     /// A file in the folder that the program runs in, as it is now.
     pub fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        read(&self.folder, name)
     }
 
     /// Waits for the end of the program, which must be this exit code, and looks at what it leaves behind.
     #[track_caller]
-    pub fn ends_with(&self, code: i32) -> Ended<'_> {
+    pub fn ends_with(&self, code: i32) -> Ended {
         let status = self.child().wait_timeout(DEADLINE).unwrap();
         let status = status.unwrap_or_else(|| panic!("it goes on; {}", self.state().description()));
         self.wait("nobody on the terminal", |state| state.is_closed);
         let description = self.state().description();
         assert_eq!(status.code(), Some(code), "{status}; {description}");
         self.assert_restored(status);
-        Ended { screen: self.screen(), output: self.output(), terminal: self }
+        Ended { screen: self.screen(), output: self.output(), folder: Arc::clone(&self.folder) }
     }
 
     #[track_caller]
@@ -273,18 +273,18 @@ impl Drop for Terminal {
 
 /// What is left of a program under a terminal.
 #[derive(Debug)]
-pub struct Ended<'a> {
+pub struct Ended {
     /// What could be seen at the end.
     pub screen: String,
     /// All that the program wrote, control sequences included.
     pub output: String,
-    terminal: &'a Terminal,
+    folder: Arc<TempDir>,
 }
 
-impl Ended<'_> {
+impl Ended {
     /// A file in the folder that the program ran in.
     pub fn file(&self, name: &str) -> String {
-        self.terminal.file(name)
+        read(&self.folder, name)
     }
 }
 
@@ -356,8 +356,12 @@ impl TerminalBuilder {
         let screen = Arc::new(Screen { state: Mutex::new(state), changed: Condvar::new() });
         let (read_pty, read_screen) = (Arc::clone(&pty), Arc::clone(&screen));
         thread::spawn(move || read_screen.read(&read_pty));
-        Terminal { child: Mutex::new(child), pid, pty, screen, modes, folder: self.folder }
+        Terminal { child: Mutex::new(child), pid, pty, screen, modes, folder: Arc::new(self.folder) }
     }
+}
+
+fn read(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn cells(count: u16) -> NonZero<u16> {
