@@ -33,7 +33,7 @@ pub(crate) struct ChatArguments {
 }
 
 const EXAMPLES: &str = "\
-Ctrl-C stops an answer; at the prompt it ends the chat, as Ctrl-D does. /help lists what else there is.
+Ctrl-C stops an answer; at the prompt it ends the chat, as Ctrl-D does. /help tells more.
 
 Examples:
   oam chat -i 'You are Gorm, a grumpy blacksmith.' --tools tools.json --save-transcript gorm.json
