@@ -6,32 +6,45 @@
 //!
 //! The history lives as long as the editor. Nothing that was typed is written to a file.
 
+mod hold;
 mod modes;
 
 use std::{
+    fmt,
     fs::File,
     io::{self, BufRead, BufReader, Write},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
-    time::Duration,
 };
 
-use rustyline::{Behavior, Config, Editor, Prompt, error::ReadlineError, history::MemHistory};
-use tokio::sync::oneshot;
+use nix::sys::signal::Signal::SIGCONT;
+use rustyline::{
+    Behavior, Config, Editor, ExternalPrinter, Prompt, error::ReadlineError, history::MemHistory,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
 
 use crate::failure::Failure;
-use modes::{QuietModes, Tty, TtyKind};
+use hold::Hold;
+use modes::{Tty, TtyKind};
 
 /// The most lines that are remembered.
 const LONGEST_HISTORY: usize = 1000;
-/// How long the end waits for an editor that is just taking the terminal, which takes two system calls.
-const TAKING_TIME: Duration = Duration::from_secs(2);
-
 /// A line editor on the terminal. Dropping it leaves the terminal as it was, also while a line is being edited.
 #[derive(Debug)]
 pub(crate) struct LineEditor {
     questions: mpsc::Sender<Question>,
+    /// None where the terminal itself lets people correct a line.
+    edited: Option<Edited>,
+}
+
+/// What the editor's thread shares.
+struct Edited {
     hold: Arc<Hold>,
+    /// Shows the line again.
+    printer: Mutex<Box<dyn ExternalPrinter + Send>>,
 }
 
 /// What a person did when asked for a line.
@@ -73,36 +86,61 @@ impl LineEditor {
         let failed =
             |reason: &dyn std::fmt::Display| Failure::io(format!("the terminal cannot be used: {reason}"));
         let Some(tty) = Tty::find() else { return Ok(None) };
-        let (lines, modes) = if modes::has_cursor() {
-            let editor = editor(tty.kind).map_err(|error| failed(&error))?;
-            let modes = QuietModes::set(tty).map_err(|error| failed(&error))?;
-            (Lines::Edited(Box::new(editor)), Holder::Quiet(modes))
+        let (lines, edited) = if modes::has_cursor() {
+            let mut editor = editor(tty.kind).map_err(|error| failed(&error))?;
+            let printer = editor.create_external_printer().map_err(|error| failed(&error))?;
+            let hold = Arc::new(Hold::take(tty).map_err(|error| failed(&error))?);
+            let edited = Edited { hold: Arc::clone(&hold), printer: Mutex::new(Box::new(printer)) };
+            (Lines::Edited { editor: Box::new(editor), hold }, Some(edited))
         } else {
-            (Lines::Plain { input: BufReader::new(tty.input), output: tty.output }, Holder::Nobody)
+            (Lines::Plain { input: BufReader::new(tty.input), output: tty.output }, None)
         };
-        let hold = Arc::new(Hold { state: Mutex::new(modes), changed: Condvar::new() });
         let (questions, asked) = mpsc::channel();
-        let thread_hold = Arc::clone(&hold);
+        // Before the thread, so that the terminal is restored should it not start.
+        let line_editor = Self { questions, edited };
         thread::Builder::new()
             .name("line editor".to_owned())
-            .spawn(move || lines.answer_all(&asked, &thread_hold))
+            .spawn(move || lines.answer_all(&asked))
             .map_err(|error| failed(&error))?;
-        Ok(Some(Self { questions, hold }))
+        Ok(Some(line_editor))
     }
 
-    /// Asks for one line. A question cannot be taken back, except by dropping the editor: a line that
-    /// nobody awaits any more is still read.
+    /// Asks for one line. A question cannot be taken back: when nobody awaits its line any more, that is the line of the next
+    /// question.
     pub(crate) async fn read(&self, prompt: LinePrompt, remember: Remember) -> Result<Entered, Failure> {
         let gone = || Failure::io("the line editor has failed");
-        let (answer, answered) = oneshot::channel();
+        let mut continued = signal(SignalKind::from_raw(SIGCONT as i32)).map_err(unreadable)?;
+        let (answer, mut answered) = oneshot::channel();
         self.questions.send(Question { prompt, remember, answer }).map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())?
+        loop {
+            tokio::select! {
+                entered = &mut answered => return entered.map_err(|_| gone())?,
+                Some(()) = continued.recv() => self.resume(),
+            }
+        }
+    }
+
+    fn resume(&self) {
+        if let Some(Edited { hold, printer }) = &self.edited
+            && hold.resume()
+        {
+            // A line that cannot be shown again is still read.
+            let _ = printer.lock().unwrap_or_else(PoisonError::into_inner).print("\n".to_owned());
+        }
     }
 }
 
 impl Drop for LineEditor {
     fn drop(&mut self) {
-        self.hold.end();
+        if let Some(Edited { hold, .. }) = &self.edited {
+            hold.end();
+        }
+    }
+}
+
+impl fmt::Debug for Edited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hold.fmt(f)
     }
 }
 
@@ -126,7 +164,10 @@ fn editor(kind: TtyKind) -> rustyline::Result<Editor<(), MemHistory>> {
 
 /// What the thread works with.
 enum Lines {
-    Edited(Box<Editor<(), MemHistory>>),
+    Edited {
+        editor: Box<Editor<(), MemHistory>>,
+        hold: Arc<Hold>,
+    },
     /// The terminal itself lets people correct a line.
     Plain {
         input: BufReader<File>,
@@ -135,15 +176,14 @@ enum Lines {
 }
 
 impl Lines {
-    fn answer_all(mut self, questions: &mpsc::Receiver<Question>, hold: &Hold) {
+    fn answer_all(mut self, questions: &mpsc::Receiver<Question>) {
+        let mut unheard = None;
         for Question { prompt, remember, answer } in questions {
-            let entered = match &mut self {
-                Self::Edited(editor) => edited_line(editor, &prompt, remember, hold),
+            let entered = unheard.take().unwrap_or_else(|| match &mut self {
+                Self::Edited { editor, hold } => edited_line(editor, &prompt, remember, hold),
                 Self::Plain { input, output } => plain_line(input, output, &prompt),
-            };
-            if answer.send(entered).is_err() {
-                return;
-            }
+            });
+            unheard = answer.send(entered).err();
         }
     }
 }
@@ -155,7 +195,9 @@ fn edited_line(
     hold: &Hold,
 ) -> Result<Entered, Failure> {
     loop {
-        hold.begin_line()?;
+        if !hold.begin_line() {
+            return Ok(Entered::Interrupt);
+        }
         let read = editor.readline(&HeldPrompt { prompt, hold });
         hold.end_line();
         match read {
@@ -169,7 +211,7 @@ fn edited_line(
             Err(ReadlineError::Interrupted) => return Ok(Entered::Interrupt),
             // Of the line there is nothing left that could be gone on with; what follows in the same paste would be
             // read as keys.
-            Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => hold.forget_keys(),
+            Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => hold.forget_line(),
             Err(ReadlineError::Signal(_)) => {}
             Err(error) => return Err(unreadable(error)),
         }
@@ -195,85 +237,6 @@ fn unreadable(error: impl std::fmt::Display) -> Failure {
     Failure::io(format!("the terminal cannot be read: {error}"))
 }
 
-/// Who sets the terminal's modes. The editor restores them itself after each line; only the end may come while it
-/// has them.
-#[derive(Debug)]
-struct Hold {
-    state: Mutex<Holder>,
-    changed: Condvar,
-}
-
-#[derive(Debug)]
-enum Holder {
-    /// The terminal keeps its own.
-    Nobody,
-    /// No line is being edited.
-    Quiet(QuietModes),
-    /// The editor is about to set them.
-    Taking(QuietModes),
-    /// The editor has set them and waits for keys.
-    Editing(QuietModes),
-    /// The end has come, and they are as they were in the beginning.
-    Ended,
-}
-
-impl Hold {
-    fn begin_line(&self) -> Result<(), Failure> {
-        self.step(|holder| match holder {
-            Holder::Quiet(modes) => Holder::Taking(modes),
-            other => other,
-        });
-        match *self.state() {
-            Holder::Ended => Err(Failure::io("the terminal is no longer used")),
-            _ => Ok(()),
-        }
-    }
-
-    fn is_shown(&self) {
-        self.step(|holder| match holder {
-            Holder::Taking(modes) => Holder::Editing(modes),
-            other => other,
-        });
-    }
-
-    fn end_line(&self) {
-        self.step(|holder| match holder {
-            Holder::Taking(modes) | Holder::Editing(modes) => Holder::Quiet(modes),
-            other => other,
-        });
-    }
-
-    fn forget_keys(&self) {
-        if let Holder::Quiet(modes) = &mut *self.state() {
-            modes.forget_keys();
-        }
-    }
-
-    /// Restores the terminal, after an editor that is just about to change it.
-    fn end(&self) {
-        let is_taking = |holder: &mut Holder| matches!(holder, Holder::Taking(_));
-        let waited = self.changed.wait_timeout_while(self.state(), TAKING_TIME, is_taking);
-        let (mut holder, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if let Holder::Editing(modes) = &mut *holder {
-            modes.leave_line();
-        }
-        // Dropping the quiet modes restores the original ones.
-        *holder = Holder::Ended;
-    }
-
-    fn step(&self, next: impl FnOnce(Holder) -> Holder) {
-        let mut holder = self.state();
-        let current = std::mem::replace(&mut *holder, Holder::Ended);
-        *holder = next(current);
-        drop(holder);
-        self.changed.notify_all();
-    }
-
-    fn state(&self) -> MutexGuard<'_, Holder> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Tells when the editor shows its prompt, which is right after it has set the terminal's modes.
 struct HeldPrompt<'a> {
     prompt: &'a LinePrompt,
@@ -282,12 +245,12 @@ struct HeldPrompt<'a> {
 
 impl Prompt for HeldPrompt<'_> {
     fn raw(&self) -> &str {
-        self.hold.is_shown();
+        self.hold.is_taken();
         &self.prompt.plain
     }
 
     fn styled(&self) -> &str {
-        self.hold.is_shown();
+        self.hold.is_taken();
         &self.prompt.styled
     }
 }

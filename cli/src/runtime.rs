@@ -38,7 +38,7 @@ impl Interrupts {
     /// Waits for one, or tells of one that has come since the last time.
     pub(crate) async fn next(&mut self) {
         if self.0.recv().await.is_none() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

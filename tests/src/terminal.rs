@@ -7,6 +7,7 @@
 
 use std::{
     ffi::OsStr,
+    fmt,
     fs::{self, File},
     io::{Read, Write},
     num::NonZero,
@@ -20,7 +21,8 @@ use std::{
 use nix::{
     sys::{
         signal::{Signal, kill},
-        termios::{Termios, tcgetattr},
+        termios::{SetArg, Termios, tcgetattr, tcsetattr},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
     },
     unistd::Pid,
 };
@@ -70,7 +72,7 @@ pub struct Terminal {
     screen: Arc<Screen>,
     /// The modes before the program ran.
     modes: Termios,
-    folder: TempDir,
+    folder: Arc<TempDir>,
 }
 
 /// What has been written so far, shared with the thread that reads it.
@@ -87,6 +89,7 @@ struct State {
 }
 
 /// A program that is about to be started, in a folder of its own.
+#[derive(Debug)]
 pub struct TerminalBuilder {
     command: Command,
     size: (u16, u16),
@@ -181,6 +184,20 @@ impl Terminal {
         self
     }
 
+    /// Stops the program and gives the terminal its first modes back, as a shell does when somebody presses Ctrl-Z.
+    pub fn suspend(&self) -> &Self {
+        self.signal(Signal::SIGSTOP);
+        let status = waitpid(self.pid(), Some(WaitPidFlag::WUNTRACED)).unwrap();
+        assert!(matches!(status, WaitStatus::Stopped(..)), "{status:?}");
+        tcsetattr(&*self.pty, SetArg::TCSANOW, &self.modes).unwrap();
+        self
+    }
+
+    /// Lets a program go on that was stopped, as the shell command `fg` does.
+    pub fn resume(&self) -> &Self {
+        self.signal(Signal::SIGCONT)
+    }
+
     /// The folder that the program runs in.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -188,19 +205,19 @@ impl Terminal {
 
     /// A file in the folder that the program runs in, as it is now.
     pub fn file(&self, name: &str) -> String {
-        fs::read_to_string(self.folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+        read(&self.folder, name)
     }
 
     /// Waits for the end of the program, which must be this exit code, and looks at what it leaves behind.
     #[track_caller]
-    pub fn ends_with(&self, code: i32) -> Ended<'_> {
+    pub fn ends_with(&self, code: i32) -> Ended {
         let status = self.child().wait_timeout(DEADLINE).unwrap();
         let status = status.unwrap_or_else(|| panic!("it goes on; {}", self.state().description()));
         self.wait("nobody on the terminal", |state| state.is_closed);
         let description = self.state().description();
         assert_eq!(status.code(), Some(code), "{status}; {description}");
         self.assert_restored(status);
-        Ended { screen: self.screen(), output: self.output(), terminal: self }
+        Ended { screen: self.screen(), output: self.output(), folder: Arc::clone(&self.folder) }
     }
 
     #[track_caller]
@@ -239,6 +256,12 @@ impl Terminal {
     }
 }
 
+impl fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.state().description())
+    }
+}
+
 impl Drop for Terminal {
     fn drop(&mut self) {
         // It may have ended before.
@@ -249,18 +272,19 @@ impl Drop for Terminal {
 }
 
 /// What is left of a program under a terminal.
-pub struct Ended<'a> {
+#[derive(Debug)]
+pub struct Ended {
     /// What could be seen at the end.
     pub screen: String,
     /// All that the program wrote, control sequences included.
     pub output: String,
-    terminal: &'a Terminal,
+    folder: Arc<TempDir>,
 }
 
-impl Ended<'_> {
+impl Ended {
     /// A file in the folder that the program ran in.
     pub fn file(&self, name: &str) -> String {
-        self.terminal.file(name)
+        read(&self.folder, name)
     }
 }
 
@@ -332,8 +356,12 @@ impl TerminalBuilder {
         let screen = Arc::new(Screen { state: Mutex::new(state), changed: Condvar::new() });
         let (read_pty, read_screen) = (Arc::clone(&pty), Arc::clone(&screen));
         thread::spawn(move || read_screen.read(&read_pty));
-        Terminal { child: Mutex::new(child), pid, pty, screen, modes, folder: self.folder }
+        Terminal { child: Mutex::new(child), pid, pty, screen, modes, folder: Arc::new(self.folder) }
     }
+}
+
+fn read(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn cells(count: u16) -> NonZero<u16> {

@@ -1,7 +1,7 @@
 //! What the commands that hold a conversation have in common: its instructions, its tools, how to generate, and where
 //! the conversation is kept.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use clap::{Args, value_parser};
 use oam_agent::{GenerationOptions, Sampling, ToolChoice, ToolPolicy};
@@ -10,6 +10,8 @@ use super::model::ModelArguments;
 use crate::{
     failure::Failure,
     files::{self, InputPath},
+    tools::ToolSet,
+    transcript_file::TranscriptFile,
 };
 
 /// How turns run.
@@ -84,6 +86,22 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 impl TurnArguments {
+    /// The tools of the command line, or else those of the conversation that goes on.
+    pub(crate) fn tool_set(&self, resumed: Option<&TranscriptFile>) -> Result<ToolSet, Failure> {
+        match (&self.resume, resumed) {
+            (Some(source), Some(file)) if !self.tools.are_given() => file.tool_set(&source.to_string()),
+            _ => ToolSet::load(self.tools.file.as_ref(), &self.tools.inline),
+        }
+    }
+
+    /// The instructions of the command line, or else those of the conversation that goes on.
+    pub(crate) fn instructions(&self, resumed: Option<&TranscriptFile>) -> Option<Arc<str>> {
+        match &self.instructions {
+            Some(instructions) => Some(instructions.as_str().into()),
+            None => resumed?.setup()?.instructions.clone(),
+        }
+    }
+
     /// Where the conversation is to be kept, from the root.
     pub(crate) fn save_path(&self) -> Option<PathBuf> {
         self.save_transcript.as_deref().map(|path| files::absolute(&files::with_home(path)))

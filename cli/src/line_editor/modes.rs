@@ -61,15 +61,16 @@ impl Tty {
     }
 }
 
-/// Quiet modes, until this is dropped.
+/// A terminal with quiet modes, until they are restored.
 #[derive(Debug)]
 pub(super) struct QuietModes {
     tty: Tty,
     original: Termios,
+    quiet: Termios,
 }
 
 impl QuietModes {
-    pub(super) fn set(mut tty: Tty) -> io::Result<Self> {
+    pub(super) fn set(tty: Tty) -> io::Result<Self> {
         let original = tcgetattr(&tty.input)?;
         let mut quiet = original.clone();
         quiet.local_flags &= !(LocalFlags::ECHO | LocalFlags::ICANON);
@@ -78,8 +79,21 @@ impl QuietModes {
         quiet.control_chars[SpecialCharacterIndices::VMIN as usize] = 1;
         quiet.control_chars[SpecialCharacterIndices::VTIME as usize] = 0;
         tcsetattr(&tty.input, SetArg::TCSADRAIN, &quiet)?;
-        tty.output.write_all(BRACKETED_PASTE_ON)?;
-        Ok(Self { tty, original })
+        let mut modes = Self { tty, original, quiet };
+        match modes.tty.output.write_all(BRACKETED_PASTE_ON) {
+            Ok(()) => Ok(modes),
+            Err(error) => {
+                modes.restore();
+                Err(error)
+            }
+        }
+    }
+
+    /// Sets them again.
+    pub(super) fn renew(&mut self) {
+        // A terminal that is gone needs no order.
+        let _ = tcsetattr(&self.tty.input, SetArg::TCSANOW, &self.quiet);
+        let _ = self.tty.output.write_all(BRACKETED_PASTE_ON);
     }
 
     /// Drops what has been typed or pasted and not been read.
@@ -95,10 +109,9 @@ impl QuietModes {
         // A terminal that is gone needs no order.
         let _ = self.tty.output.write_all(b"\r\n");
     }
-}
 
-impl Drop for QuietModes {
-    fn drop(&mut self) {
+    /// Restores the modes that were there before.
+    pub(super) fn restore(&mut self) {
         // In the background the terminal is somebody else's, and setting its modes would stop the process.
         if tcgetpgrp(&self.tty.input).is_ok_and(|group| group != getpgrp()) {
             return;
@@ -106,5 +119,9 @@ impl Drop for QuietModes {
         // A terminal that is gone needs no order.
         let _ = self.tty.output.write_all(BRACKETED_PASTE_OFF);
         let _ = tcsetattr(&self.tty.input, SetArg::TCSANOW, &self.original);
+    }
+
+    pub(super) fn input(&self) -> &File {
+        &self.tty.input
     }
 }

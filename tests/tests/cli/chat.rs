@@ -244,10 +244,3 @@ fn what_cannot_be_used_is_told_before_the_chat_begins() {
     let told = chat(["--resume", "nowhere.json", "--json"]).ends_with(2);
     assert!(told.stderr.contains("--json"), "{told:?}");
 }
-
-#[test]
-fn help_fits_one_screen() {
-    let told = chat(["--help"]).env("COLUMNS", "100").ends_with(0);
-    assert!(told.stdout.lines().count() <= 40, "{}", told.stdout);
-    assert!(told.stdout.contains("oam chat -i"), "{}", told.stdout);
-}

@@ -116,7 +116,7 @@ fn a_pasted_text_is_one_message_with_all_its_lines() {
     terminal.press(keys::UP).cursor_line_is("fünf!").press(keys::CTRL_C);
     let ended = terminal.ends_with(130);
     let saved: Value = serde_json::from_str(&ended.file("saved.json")).unwrap();
-    assert!(saved.to_string().contains(r#"See: one\ntwo\n/exit\n\nfünf!"#), "{saved}");
+    assert!(saved.to_string().contains(r"See: one\ntwo\n/exit\n\nfünf!"), "{saved}");
 }
 
 #[test]
@@ -178,6 +178,16 @@ fn signals_end_the_chat_in_good_order_wherever_it_is() {
     let workers = procfs::children(terminal.pid().as_raw().unsigned_abs()).unwrap();
     terminal.signal(Signal::SIGTERM).ends_with(143);
     until("the worker is gone", || workers.iter().all(|worker| !exists(worker.pid)));
+}
+
+#[test]
+fn a_chat_that_a_shell_has_stopped_goes_on() {
+    let terminal =
+        chat_with_worker(&json!([{"text": "One two three four.", "chunks": 4}]), "--piece-delay 200").start();
+    terminal.cursor_line_is("›").press("half").cursor_line_is("› half").suspend().resume();
+    terminal.shows("chat.\n\n› half").press(keys::LEFT).press("ali").cursor_line_is("› halalif");
+    terminal.press(keys::ENTER).shows("One").suspend().resume().shows("One two three four.\n› ");
+    terminal.press("x").press(keys::BACKSPACE).cursor_line_is("›").press(keys::CTRL_D).ends_with(0);
 }
 
 #[test]

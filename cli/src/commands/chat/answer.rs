@@ -34,13 +34,12 @@ impl AnswerView {
 
     /// A line about a tool call.
     pub(super) fn activity(&mut self, line: String) {
-        match &mut self.held {
-            Some(held) => held.push(line),
-            None => {
-                self.end_line();
-                self.stderr.line(&self.stderr.painted(console::ASIDE, &self.stderr.shown(&line)));
-            }
+        if let Some(held) = &mut self.held {
+            held.push(line);
+            return;
         }
+        self.end_line();
+        self.stderr.line(&self.stderr.painted(console::ASIDE, &self.stderr.shown(&line)));
     }
 
     /// From now on a person types.

@@ -97,7 +97,7 @@ impl Chat {
                 self.turns += 1;
                 self.usage += response.usage;
                 if let Some(path) = &self.save_path {
-                    self.tell_failure(self.save(path));
+                    tell_failure(self.save(path));
                 }
             }
             Ok(Played::Stopped) => self.aside("(stopped; the conversation is as it was before)"),
@@ -173,7 +173,7 @@ impl Chat {
                 if saved.is_ok() {
                     self.stdout.line(&format!("Saved in {}.", path.display()));
                 }
-                self.tell_failure(saved);
+                tell_failure(saved);
             }
             ChatCommand::Usage => {
                 let Usage { input_tokens: input, cached_input_tokens: cached, output_tokens: output } =
@@ -208,9 +208,8 @@ impl Chat {
     }
 
     fn save(&self, path: &Path) -> Result<(), Failure> {
-        let tools = (!self.tools.tools().is_empty()).then(|| self.tools.to_saved());
         let conversation = Conversation::Idle(self.agent.saved_transcript());
-        TranscriptFile { conversation, tools }.save(path, self.model)
+        TranscriptFile::new(conversation, &self.tools).save(path, self.model)
     }
 
     fn banner(&self) -> String {
@@ -234,11 +233,11 @@ impl Chat {
     fn aside(&self, text: &str) {
         self.stderr.line(&self.stderr.painted(console::ASIDE, text));
     }
+}
 
-    fn tell_failure(&self, done: Result<(), Failure>) {
-        if let Err(failure) = done {
-            failure.report(ReportForm::Text);
-        }
+fn tell_failure(done: Result<(), Failure>) {
+    if let Err(failure) = done {
+        failure.report(ReportForm::Text);
     }
 }
 

@@ -11,7 +11,7 @@ mod said;
 use std::{process::ExitCode, sync::Arc};
 
 use clap::Args;
-use oam_agent::{Agent, AgentOptions, AgentSetup};
+use oam_agent::{Agent, AgentOptions, AgentSetup, transcript::Transcript};
 
 use crate::{
     arguments::turn::TurnArguments,
@@ -33,7 +33,7 @@ pub(crate) struct ChatArguments {
 }
 
 const EXAMPLES: &str = "\
-Ctrl-C stops an answer; at the prompt it ends the chat, as Ctrl-D does. /help lists what else there is.
+Ctrl-C stops an answer; at the prompt it ends the chat, as Ctrl-D does. /help tells more.
 
 Examples:
   oam chat -i 'You are Gorm, a grumpy blacksmith.' --tools tools.json --save-transcript gorm.json
@@ -49,11 +49,11 @@ pub(crate) fn run(arguments: &ChatArguments) -> ExitCode {
 
 fn chat(arguments: &TurnArguments) -> Result<End<()>, Failure> {
     let resumed = arguments.resume.as_ref().map(TranscriptFile::read).transpose()?;
-    let tools = tools(arguments, resumed.as_ref())?;
+    let tools = arguments.tool_set(resumed.as_ref())?;
     let setup = setup(arguments, resumed, &tools)?;
     let stderr = Console::stderr();
     for warning in tools.warnings() {
-        stderr.line(&format!("Warning: {}", stderr.shown(warning)));
+        stderr.warning(warning);
     }
     let model = SystemModel::choose(&arguments.model)?;
     runtime::run_with_interrupts(async |mut interrupts| {
@@ -76,34 +76,15 @@ fn agent(model: &OpenModel, setup: AgentSetup) -> Result<Agent, Failure> {
     Ok(Agent::new(Arc::clone(&model.model), setup)?)
 }
 
-/// The tools of the command line, or else those of the conversation that goes on.
-fn tools(arguments: &TurnArguments, resumed: Option<&TranscriptFile>) -> Result<ToolSet, Failure> {
-    let given = &arguments.tools;
-    let (Some(file), Some(path), false) = (resumed, &arguments.resume, given.are_given()) else {
-        return ToolSet::load(given.file.as_ref(), &given.inline);
-    };
-    match (&file.tools, file.setup()) {
-        (Some(saved), _) => ToolSet::from_saved(saved, &path.to_string()),
-        (None, Some(setup)) => {
-            let definitions: Result<Vec<_>, _> = setup.tools.iter().cloned().collect();
-            let definitions = definitions.map_err(|tool| {
-                let reason = tool.reason;
-                Failure::invalid_input(format!("{path}: tool '{}' cannot be used: {reason}", tool.name))
-            })?;
-            Ok(ToolSet::external(definitions))
-        }
-        (None, None) => Ok(ToolSet::default()),
-    }
-}
-
 fn setup(
     arguments: &TurnArguments,
     resumed: Option<TranscriptFile>,
     tools: &ToolSet,
 ) -> Result<AgentSetup, Failure> {
-    let saved = match resumed.map(|file| file.conversation) {
-        None => None,
-        Some(Conversation::Idle(saved)) => Some(saved),
+    let instructions = arguments.instructions(resumed.as_ref());
+    let history = match resumed.map(|file| file.conversation) {
+        None => Transcript::default(),
+        Some(Conversation::Idle(saved)) => saved.transcript,
         Some(Conversation::Waiting(turn)) => {
             let calls: Vec<_> = turn.pending().map(|call| format!("{} ({})", call.id, call.name)).collect();
             return Err(Failure::usage(format!(
@@ -114,12 +95,10 @@ fn setup(
         }
     };
     let names: Vec<_> = tools.tools().iter().map(|tool| tool.name().as_str()).collect();
-    let saved_instructions =
-        saved.as_ref().and_then(|saved| saved.setup.as_ref()).and_then(|setup| setup.instructions.clone());
     Ok(AgentSetup {
-        instructions: arguments.instructions.as_deref().map(Arc::from).or(saved_instructions),
+        instructions,
         tools: tools.for_agent().into(),
-        history: saved.map(|saved| saved.transcript).unwrap_or_default(),
+        history,
         options: AgentOptions {
             policy: arguments.tools.policy(&names)?,
             generation: arguments.generation.options(),

@@ -65,15 +65,11 @@ pub(super) fn prepare(arguments: &RespondArguments) -> Result<(Task, SystemModel
     let turn = &arguments.turn;
     let saved = turn.resume.as_ref().map(TranscriptFile::read).transpose()?;
     let source = turn.resume.as_ref().map(ToString::to_string).unwrap_or_default();
-    let tools = tools(arguments, saved.as_ref(), &source)?;
+    let tools = turn.tool_set(saved.as_ref())?;
     let schema = schema(arguments, saved.as_ref(), &source)?;
     let names: Vec<_> = tools.tools().iter().map(|tool| tool.name().as_str()).collect();
     let policy = turn.tools.policy(&names)?;
-    let instructions = match (&turn.instructions, saved.as_ref().and_then(TranscriptFile::setup)) {
-        (Some(instructions), _) => Some(instructions.as_str().into()),
-        (None, Some(setup)) => setup.instructions.clone(),
-        (None, None) => None,
-    };
+    let instructions = turn.instructions(saved.as_ref());
     let stdin =
         if arguments.no_stdin || !readers_of_stdin.is_empty() { StdinUse::None } else { StdinUse::Prompt };
     let start = match saved.map(|file| file.conversation) {
@@ -93,19 +89,6 @@ pub(super) fn prepare(arguments: &RespondArguments) -> Result<(Task, SystemModel
         context: Context { tools, schema, save_path: turn.save_path(), mode: arguments.output.mode() },
     };
     Ok((task, model))
-}
-
-/// Those of the command line, or the saved ones.
-fn tools(
-    arguments: &RespondArguments,
-    saved: Option<&TranscriptFile>,
-    source: &str,
-) -> Result<ToolSet, Failure> {
-    let given = &arguments.turn.tools;
-    match saved {
-        Some(file) if !given.are_given() => file.tool_set(source),
-        _ => ToolSet::load(given.file.as_ref(), &given.inline),
-    }
 }
 
 /// That of the command line, or that of the turn that waits.
