@@ -4,12 +4,14 @@
 pub(crate) mod model;
 pub(crate) mod recording;
 pub(crate) mod seconds;
+pub(crate) mod turn;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    agent_readme::AgentReadmeArguments, available::AvailableArguments, completions::CompletionsArguments,
-    man::ManArguments, record::RecordArguments, stdio::StdioArguments,
+    agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
+    completions::CompletionsArguments, man::ManArguments, record::RecordArguments, respond::RespondArguments,
+    schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -29,8 +31,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Respond(Box<RespondArguments>),
+    Chat(ChatArguments),
     Available(AvailableArguments),
+    Status(StatusArguments),
     Stdio(StdioArguments),
+    /// Look at JSON Schemas as the model sees them.
+    #[command(subcommand, after_help = SCHEMA_EXAMPLES)]
+    Schema(SchemaCommand),
+    /// Look at tools before a model gets them.
+    #[command(subcommand, after_help = TOOLS_EXAMPLES)]
+    Tools(ToolsCommand),
     Record(RecordArguments),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
@@ -62,6 +73,14 @@ Environment:
   OAM_RECORD=FILE    write what the model answers, like oam record
 
 Each command has a --help of its own.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Example:
+  oam schema convert person.json";
+
+const TOOLS_EXAMPLES: &str = "\
+Example:
+  oam tools validate tools.json";
 
 const WORKER_EXAMPLES: &str = "\
 Example:

@@ -11,9 +11,18 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use oam_agent::json_text;
+use serde_json::Value;
 
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What is neither asked nor answered.
+pub(crate) const ASIDE: Style = Style::new().dimmed();
+/// Where a person is to type.
+pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
+
+/// What should be looked at.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +77,16 @@ impl Console {
         self.write(&format!("{text}\n"));
     }
 
+    /// Writes a JSON value: for people in many lines, otherwise in one.
+    pub(crate) fn json(self, value: &Value) {
+        self.line(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+    }
+
+    /// Warns of something that is not a reason to stop.
+    pub(crate) fn warning(self, text: &str) {
+        self.line(&format!("{} {}", self.painted(WARNING, "Warning:"), self.shown(text)));
+    }
+
     /// A text in a style, where there are colours.
     pub(crate) fn painted(self, style: Style, text: &str) -> String {
         if self.has_colours { format!("{style}{text}{style:#}") } else { text.to_owned() }
@@ -80,12 +99,13 @@ impl Console {
 
     /// A text of somebody else's (a model's, a tool's, a file's) as it can be shown: on a terminal, control characters
     /// but for line ends and tabs are told, not obeyed.
-    pub(crate) fn shown<'a>(self, text: &'a str) -> Cow<'a, str> {
+    pub(crate) fn shown(self, text: &str) -> Cow<'_, str> {
         if self.is_terminal { harmless(text) } else { Cow::Borrowed(text) }
     }
 }
 
-fn harmless(text: &str) -> Cow<'_, str> {
+/// A text in which control characters but for line ends and tabs are told.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);

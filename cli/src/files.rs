@@ -2,11 +2,13 @@
 //! order mark, and what is written is there as a whole or not at all.
 
 use std::{
+    convert::Infallible,
     env, fmt, fs,
     fs::File,
     io::{self, Read, Write},
     os::unix::fs::PermissionsExt,
     path::{self, Path, PathBuf},
+    str::FromStr,
 };
 
 use oam_agent::json_text;
@@ -42,6 +44,14 @@ impl fmt::Display for InputPath {
             Self::Stdin => f.write_str("standard input"),
             Self::File(path) => path.display().fmt(f),
         }
+    }
+}
+
+impl FromStr for InputPath {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.into())
     }
 }
 
@@ -177,7 +187,7 @@ mod tests {
     #[test]
     fn json_errors_name_the_byte() {
         for (text, place) in [
-            ("{\"a\": 1,\n \"b\": }", "at byte 14 (line 2, column 7)"),
+            ("{\"a\": 1,\n \"b\": }", "at byte 15 (line 2, column 7)"),
             ("[1] 2", "at byte 4 (line 1, column 5)"),
             ("\u{feff}?", "at byte 3 (line 1, column 1)"),
             ("", "at byte 0"),

@@ -2,17 +2,24 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
+mod asker;
 mod commands;
 mod console;
 mod failure;
 mod files;
+mod line_editor;
 mod logging;
 mod models;
 mod program;
 mod recording;
 mod runtime;
+mod schema_file;
 mod script_file;
 mod supervisor_methods;
+mod tool_activity;
+mod tool_output;
+mod tools;
+mod transcript_file;
 
 use std::{env, iter, process::ExitCode};
 
@@ -35,8 +42,13 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
+        Some(Command::Schema(command)) => commands::schema::run(&command),
+        Some(Command::Status(arguments)) => commands::status::run(&arguments),
+        Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Record(arguments)) => commands::record::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
+        Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {
             oam_worker_scripted::run(iter::once("oam worker scripted".into()).chain(arguments))
         }

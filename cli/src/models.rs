@@ -28,13 +28,14 @@ const OWN_CONVERSATION: &str = "main";
 /// What stands behind the model "system".
 #[derive(Debug)]
 pub(crate) struct SystemModel {
-    source: Source,
+    backing: Backing,
+    source: ModelSource,
     /// Where what it answers is written.
     recording: Option<RecordingTarget>,
 }
 
 #[derive(Debug)]
-enum Source {
+enum Backing {
     Script(ScriptedSystem),
     Replay(Replay),
     Workers(PoolConfig),
@@ -45,7 +46,8 @@ impl SystemModel {
     /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed; it is recorded if
     /// `OAM_RECORD` says so. Failures name the argument or variable and what to do.
     pub(crate) fn choose(arguments: &ModelArguments) -> Result<Self, Failure> {
-        Ok(Self { source: Source::choose(arguments)?, recording: RecordingTarget::from_environment()? })
+        let (backing, source) = Backing::choose(arguments, None)?;
+        Ok(Self { backing, source, recording: RecordingTarget::from_environment()? })
     }
 
     /// Chooses the same way, with workers kept as the arguments say, and recordings as those say. A script stands in for
@@ -55,41 +57,54 @@ impl SystemModel {
         recordings: &RecordingArguments,
     ) -> Result<Self, Failure> {
         let matching = recordings.replay_match;
-        let source = match &recordings.replay {
+        let (backing, source) = match &recordings.replay {
             Some(path) => {
                 let file = ScriptFile::read(&files::with_home(path), "--replay")?;
-                Source::of_file(file, recording::matching(matching)?)
+                (Backing::of_file(file, recording::matching(matching)?), ModelSource::Argument)
             }
-            None => Source::choose_matching(&arguments.model, matching)?,
+            None => Backing::choose(&arguments.model, matching)?,
         };
-        if matching.is_some() && !matches!(source, Source::Replay(_)) {
+        if matching.is_some() && !matches!(backing, Backing::Replay(_)) {
             return Err(Failure::usage(
                 "--replay-match without a recording: name its file with --replay or OAM_SCRIPT",
             ));
         }
-        let source = match (source, arguments.settings_given().as_slice()) {
-            (Source::Workers(config), _) => Source::Workers(arguments.applied_to(config)),
-            (Source::None, settings @ [_, ..]) => {
+        let backing = match (backing, arguments.settings_given().as_slice()) {
+            (Backing::Workers(config), _) => Backing::Workers(arguments.applied_to(config)),
+            (Backing::None, settings @ [_, ..]) => {
                 return Err(Failure::usage(format!(
                     "{} without a worker: name one with --worker or {WORKER_VARIABLE}",
                     settings.join(", ")
                 )));
             }
-            (source, _) => source,
+            (backing, _) => backing,
         };
-        Ok(Self { source, recording: RecordingTarget::choose(recordings)? })
+        Ok(Self { backing, source, recording: RecordingTarget::choose(recordings)? })
+    }
+
+    /// Where the model was found.
+    pub(crate) fn source(&self) -> ModelSource {
+        self.source
+    }
+
+    /// The worker program, if the model is one.
+    pub(crate) fn worker(&self) -> Option<&WorkerCommand> {
+        match &self.backing {
+            Backing::Workers(config) => Some(&config.command),
+            Backing::Script(_) | Backing::Replay(_) | Backing::None => None,
+        }
     }
 
     /// The models, on the current runtime.
     pub(crate) fn start(self) -> StartedModels {
-        let (models, pool): (Arc<dyn ModelFactory>, _) = match self.source {
-            Source::Script(script) => (Arc::new(script), None),
-            Source::Replay(replay) => (Arc::new(ReplayedModels(replay)), None),
-            Source::Workers(config) => {
+        let (models, pool): (Arc<dyn ModelFactory>, _) = match self.backing {
+            Backing::Script(script) => (Arc::new(script), None),
+            Backing::Replay(replay) => (Arc::new(ReplayedModels(replay)), None),
+            Backing::Workers(config) => {
                 let pool = WorkerPool::start(config);
                 (Arc::new(PooledSystem(Arc::new(pool.clone()))), Some(pool))
             }
-            Source::None => (Arc::new(NoWorker), None),
+            Backing::None => (Arc::new(NoWorker), None),
         };
         match self.recording.map(RecordingTarget::start) {
             Some(recording) => {
@@ -102,16 +117,15 @@ impl SystemModel {
     /// The model for a command that asks it itself, on the current runtime; with workers once the first one is ready, or
     /// has failed to get ready. One conversation needs no spare worker.
     pub(crate) async fn open(self) -> OpenModel {
-        let Self { source, recording } = self;
-        let name = match source {
-            Source::Script(_) | Source::Replay(_) => ModelName::Scripted,
-            Source::Workers(_) | Source::None => ModelName::System,
+        let name = match self.backing {
+            Backing::Script(_) | Backing::Replay(_) => ModelName::Scripted,
+            Backing::Workers(_) | Backing::None => ModelName::System,
         };
-        let source = match source {
-            Source::Workers(config) => Source::Workers(PoolConfig { spare: false, ..config }),
+        let backing = match self.backing {
+            Backing::Workers(config) => Backing::Workers(PoolConfig { spare: false, ..config }),
             other => other,
         };
-        let StartedModels { models, pool, recording } = Self { source, recording }.start();
+        let StartedModels { models, pool, recording } = Self { backing, ..self }.start();
         if let Some(pool) = &pool {
             pool.settled().await;
         }
@@ -119,26 +133,29 @@ impl SystemModel {
     }
 }
 
-impl Source {
-    fn choose(arguments: &ModelArguments) -> Result<Self, Failure> {
-        Self::choose_matching(arguments, None)
-    }
-
-    fn choose_matching(arguments: &ModelArguments, matching: Option<ReplayMatch>) -> Result<Self, Failure> {
+impl Backing {
+    /// What is asked, and where it was found.
+    fn choose(
+        arguments: &ModelArguments,
+        matching: Option<ReplayMatch>,
+    ) -> Result<(Self, ModelSource), Failure> {
         if let Some(command) = &arguments.worker {
-            return worker("--worker", command);
+            return Ok((worker("--worker", command)?, ModelSource::Argument));
         }
         if let Some(file) = ScriptFile::from_environment()? {
-            return Ok(Self::of_file(file, recording::matching(matching)?));
+            return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
         if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
             let command =
                 command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
-            return worker(WORKER_VARIABLE, command);
+            return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
         }
         Ok(match installed_worker() {
-            Some(program) => Self::Workers(PoolConfig::new(WorkerCommand { program, arguments: Vec::new() })),
-            None => Self::None,
+            Some(program) => {
+                let command = WorkerCommand { program, arguments: Vec::new() };
+                (Self::Workers(PoolConfig::new(command)), ModelSource::Installed)
+            }
+            None => (Self::None, ModelSource::Nowhere),
         })
     }
 
@@ -155,6 +172,20 @@ pub(crate) struct StartedModels {
     pub(crate) models: Arc<dyn ModelFactory>,
     pub(crate) pool: Option<WorkerPool>,
     pub(crate) recording: Option<ActiveRecording>,
+}
+
+/// Where a model was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelSource {
+    /// `--worker`
+    Argument,
+    /// `OAM_SCRIPT`
+    Script,
+    /// `OAM_WORKER`
+    Variable,
+    /// Beside this program.
+    Installed,
+    Nowhere,
 }
 
 /// What files and results call a model.
@@ -187,9 +218,19 @@ impl OpenModel {
     /// Fails with `model_unavailable` when the model cannot be asked now. The message says why and what to do.
     pub(crate) fn expect_available(&self) -> Result<(), Failure> {
         let Some(reason) = self.model.availability().unavailable else { return Ok(()) };
-        let hint = if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() };
+        let hint = self.hint(reason);
         let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
         Err(Failure::new(FailureCode::Agent(ErrorCode::ModelUnavailable), message))
+    }
+
+    /// What to do about a model that is unavailable.
+    pub(crate) fn hint(&self, reason: UnavailableReason) -> String {
+        if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() }
+    }
+
+    /// The workers behind the model, if there are any.
+    pub(crate) fn pool(&self) -> Option<&WorkerPool> {
+        self.pool.as_ref()
     }
 
     /// Ends what runs behind the model; resolves when it is gone.
@@ -244,14 +285,14 @@ fn no_worker_hint() -> String {
     )
 }
 
-fn worker(source: &str, command: &str) -> Result<Source, Failure> {
+fn worker(source: &str, command: &str) -> Result<Backing, Failure> {
     let words = shell_words::split(command)
         .map_err(|error| Failure::usage(format!("{source}: {command}: {error}")))?;
     let mut words = words.into_iter();
     let program = words.next().ok_or_else(|| Failure::usage(format!("{source} names no program")))?;
     program::check(&program).map_err(|reason| Failure::usage(format!("{source}: {reason}")))?;
     let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
-    Ok(Source::Workers(PoolConfig::new(command)))
+    Ok(Backing::Workers(PoolConfig::new(command)))
 }
 
 /// The worker beside this program, or in the libexec folder beside its folder.

@@ -1,9 +1,9 @@
 //! Looks a program up the way the system does when it starts one, to say what is wrong with its name before anybody
-//! waits for it.
+//! waits for it, and to start the same one from any folder.
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::File,
     io::Read,
     os::unix::ffi::OsStrExt,
@@ -12,8 +12,10 @@ use std::{
 
 use nix::unistd::{AccessFlags, access};
 
+use crate::files;
+
 /// Where programs are looked for when `PATH` is not set.
-const USUAL_PATH: &str = "/bin:/usr/bin";
+const USUAL_PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// As much of a script's first line as systems look at.
 const FIRST_LINE: u64 = 256;
@@ -22,21 +24,38 @@ const FIRST_LINE: u64 = 256;
 /// error is a sentence without its end.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     if name.contains('/') {
-        return check_file(Path::new(name));
+        check_file(Path::new(name))
+    } else {
+        find_in_path(name, &search_path()).map(drop)
     }
-    let path = env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into());
-    check_in_path(name, &path)
+}
+
+/// The program that `name` names, from the root: a path if it holds a `/` or begins with `~`, the home folder, otherwise
+/// a name for `PATH`. A relative path starts from `folder`. The error is a sentence without its end.
+pub(crate) fn find(name: &str, folder: &Path) -> Result<PathBuf, String> {
+    let program = if name.contains('/') || name.starts_with('~') {
+        let path = folder.join(files::with_home(Path::new(name)));
+        check_file(&path)?;
+        path
+    } else {
+        find_in_path(name, &search_path())?
+    };
+    Ok(files::absolute(&program))
+}
+
+fn search_path() -> OsString {
+    env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into())
 }
 
 /// Like the system, goes past what may not be executed to what may.
-fn check_in_path(name: &str, path: &OsStr) -> Result<(), String> {
+fn find_in_path(name: &str, path: &OsStr) -> Result<PathBuf, String> {
     let mut unusable = None;
     for folder in env::split_paths(path) {
         // An empty one means the working directory.
         let candidate = Path::new(".").join(folder).join(name);
         if candidate.is_file() {
             match check_file(&candidate) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(candidate),
                 Err(reason) => unusable = unusable.or(Some(reason)),
             }
         }
@@ -97,7 +116,7 @@ mod tests {
         file(first.path(), "locked", script, 0o644);
         file(second.path(), "lost", "#! /nowhere/python\t-u\n", 0o755);
         file(second.path(), "crlf", "#!/bin/sh\r\n", 0o755);
-        let said = |name: &str| check_in_path(name, &path).err().unwrap_or_default();
+        let said = |name: &str| find_in_path(name, &path).err().unwrap_or_default();
         assert_eq!((said("worker"), said("plain")), (String::new(), String::new()));
         assert!(said("locked").contains("locked may not be executed"));
         assert!(said("lost").contains("names /nowhere/python, which does not exist"));

@@ -47,6 +47,7 @@ const CAPABILITIES: &[Member] = &[
     optional("guidedGeneration", Form::Boolean),
     optional("tokenCount", Form::Boolean),
     optional("prewarm", Form::Boolean),
+    optional("images", Form::Boolean),
     optional("parallelSteps", Form::Integer(MAX_32)),
 ];
 

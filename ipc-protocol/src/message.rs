@@ -399,6 +399,9 @@ pub struct Capabilities {
     pub token_count: bool,
     /// `prewarm` does something.
     pub prewarm: bool,
+    /// Prompts may hold images.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub images: bool,
     /// How many steps it can work on at once; at least 1.
     pub parallel_steps: u32,
 }
@@ -411,6 +414,7 @@ impl Default for Capabilities {
             guided_generation: false,
             token_count: false,
             prewarm: false,
+            images: false,
             parallel_steps: 1,
         }
     }

@@ -15,6 +15,7 @@ pub mod npc;
 pub mod pool;
 pub mod procfs;
 pub mod script;
+pub mod terminal;
 
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ pub use binary::oam_binary;
 pub use client::{Builder, Oam, Reply, Watchdog};
 pub use message::{Id, Message, Outcome, RpcError, ToolCall};
 pub use monitor::Monitor;
+pub use terminal::Terminal;
 
 /// How long anything that must happen may take. Generous: on a loaded machine it is reached only by a hang.
 pub const DEADLINE: Duration = Duration::from_mins(1);

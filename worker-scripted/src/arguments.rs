@@ -45,6 +45,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) no_streaming: bool,
 
+    /// Say that prompts may hold images. A script does not look at them.
+    #[arg(long)]
+    pub(crate) images: bool,
+
     /// Go wrong, see --faults; may be given again. `OAM_WORKER_FAULTS` adds more, separated by commas.
     #[arg(long = "fault", value_name = "KIND[:WHEN]")]
     pub(crate) faults: Vec<FaultSpec>,

@@ -143,6 +143,7 @@ fn ready(arguments: &Arguments) -> FromWorker {
             guided_generation: false,
             token_count: arguments.context.is_some(),
             prewarm: false,
+            images: arguments.images,
             parallel_steps: arguments.parallel,
         },
         availability: availability(arguments.context),

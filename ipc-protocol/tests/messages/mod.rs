@@ -186,16 +186,18 @@ fn availability() -> impl Strategy<Value = Availability> {
 fn ready() -> impl Strategy<Value = Ready> {
     let worker =
         (text(), text(), any::<u32>()).prop_map(|(name, version, pid)| WorkerInfo { name, version, pid });
-    let capabilities = (any::<[bool; 5]>(), any::<u32>()).prop_map(
-        |([streaming, native_tools, guided_generation, token_count, prewarm], parallel_steps)| Capabilities {
+    let capabilities = (any::<[bool; 6]>(), any::<u32>()).prop_map(|(abilities, parallel_steps)| {
+        let [streaming, native_tools, guided_generation, token_count, prewarm, images] = abilities;
+        Capabilities {
             streaming,
             native_tools,
             guided_generation,
             token_count,
             prewarm,
+            images,
             parallel_steps,
-        },
-    );
+        }
+    });
     (any::<u32>(), worker, capabilities, availability()).prop_map(
         |(protocol, worker, capabilities, availability)| Ready {
             protocol,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
+    call_ids::CallIds,
     compaction::{self, Compaction},
     conversation::{Conversation, Settings, SharedConversation},
     error::AgentError,
@@ -11,7 +12,9 @@ use crate::{
     model::{GenerationOptions, Model},
     run::Run,
     steering::ToolPolicy,
+    suspension::TurnEnd,
     tool::{RESPOND_DIRECTLY, Tool},
+    tool_round::ClientCalls,
     transcript::{Transcript, json::SavedTranscript},
     turn::{Turn, TurnOptions},
 };
@@ -30,6 +33,8 @@ pub struct AgentOptions {
     /// How often a turn is tried when the model fails for a passing reason; at least 1. A turn that called a tool
     /// is never tried again.
     pub max_attempts: u32,
+    /// By which ids hosts know tool calls.
+    pub call_ids: CallIds,
 }
 
 impl Default for AgentOptions {
@@ -40,6 +45,7 @@ impl Default for AgentOptions {
             trim_history: true,
             reserved_response_tokens: 1024,
             max_attempts: 2,
+            call_ids: CallIds::Random,
         }
     }
 }
@@ -147,6 +153,32 @@ impl Agent {
         options: &TurnOptions,
         host: &mut dyn TurnHost,
     ) -> Result<TurnResponse, AgentError> {
+        match self.turn(prompt, options, ClientCalls::Asked, host).await? {
+            TurnEnd::Completed(response) => Ok(response),
+            TurnEnd::Suspended(_) => unreachable!("all client calls are asked for"),
+        }
+    }
+
+    /// Runs one turn that ends early when the model calls client tools: the other calls of that round run to their end,
+    /// then the turn is [suspended](crate::SuspendedTurn). `host` hears events; no client call is asked of it. Calls are known
+    /// by the ids [of the conversation](CallIds::OfConversation), whatever the agent's options say. Dropping the future
+    /// cancels the turn.
+    pub async fn respond_or_suspend(
+        &self,
+        prompt: &str,
+        options: &TurnOptions,
+        host: &mut dyn TurnHost,
+    ) -> Result<TurnEnd, AgentError> {
+        self.turn(prompt, options, ClientCalls::LeftPending, host).await
+    }
+
+    async fn turn(
+        &self,
+        prompt: &str,
+        options: &TurnOptions,
+        client_calls: ClientCalls,
+        host: &mut dyn TurnHost,
+    ) -> Result<TurnEnd, AgentError> {
         let inner = &*self.inner;
         let _turn = inner.turn.lock().await;
         let turn = Turn {
@@ -155,11 +187,17 @@ impl Agent {
             cache_key: inner.cache_key,
             conversation: &inner.conversation,
             prompt,
+            images: &options.images,
             policy: options.policy.as_ref().unwrap_or(&inner.options.policy),
             generation: options.generation.as_ref().unwrap_or(&inner.options.generation),
             schema: options.schema.as_ref(),
             stream: options.stream,
             is_lenient: options.is_lenient,
+            client_calls,
+            call_ids: match client_calls {
+                ClientCalls::Asked => inner.options.call_ids,
+                ClientCalls::LeftPending => CallIds::OfConversation,
+            },
         };
         turn.run(host).await
     }

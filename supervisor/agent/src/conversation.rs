@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{
     tool::{RESPOND_DIRECTLY, Tool, ToolDefinition},
     transcript::{
-        Entry, EntryContent, EntryId, Transcript, TranscriptView,
-        json::{SavedSetup, SavedTranscript},
+        Entry, EntryContent, EntryId, ToolCallEntry, Transcript, TranscriptView,
+        json::{OpenTranscript, SavedSetup, SavedTranscript},
     },
 };
 
@@ -156,7 +156,7 @@ impl<'a> TurnRecord<'a> {
         conversation.transcript.push(prompt);
     }
 
-    pub(crate) fn extend(&mut self, entries: Vec<Entry>) {
+    pub(crate) fn extend(&mut self, entries: impl IntoIterator<Item = Entry>) {
         let mut conversation = self.conversation.lock();
         for entry in entries {
             conversation.transcript.push(entry);
@@ -165,6 +165,12 @@ impl<'a> TurnRecord<'a> {
 
     pub(crate) fn transcript(&self) -> Transcript {
         self.conversation.lock().transcript.clone()
+    }
+
+    /// The conversation as it is saved when the turn is suspended in the round of these calls.
+    pub(crate) fn suspended(&self, mut calls: Vec<ToolCallEntry>) -> OpenTranscript {
+        calls.retain(|call| call.name != RESPOND_DIRECTLY);
+        OpenTranscript::new(self.conversation.lock().saved(), EntryId::random(), calls)
     }
 
     pub(crate) fn view(&self) -> TranscriptView {

@@ -14,6 +14,7 @@
 mod agent;
 #[cfg(test)]
 mod arbitrary;
+mod call_ids;
 mod compaction;
 mod context;
 mod conversation;
@@ -28,6 +29,7 @@ mod run;
 pub mod schema;
 mod scripted;
 mod steering;
+mod suspension;
 mod tool;
 mod tool_round;
 pub mod transcript;
@@ -36,6 +38,7 @@ mod unavailable;
 mod voice;
 
 pub use agent::{Agent, AgentOptions, AgentSetup, check_tool_names};
+pub use call_ids::CallIds;
 pub use compaction::{Compaction, Speakers, SummaryKeeper};
 pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
@@ -47,6 +50,7 @@ pub use model::{
 pub use run::{Run, RunEvent};
 pub use scripted::{Script, ScriptError, ScriptedModel};
 pub use steering::{ToolChoice, ToolPolicy};
+pub use suspension::{RoundCall, SuspendedTurn, TurnEnd};
 pub use tool::{
     CallId, LocalTool, RESPOND_DIRECTLY, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolName, ToolOutput,
     ToolRecord,

@@ -67,6 +67,8 @@ pub struct Capabilities {
     pub guided_generation: bool,
     /// [`Model::count_tokens`] counts.
     pub token_count: bool,
+    /// Prompts may hold [images](crate::TurnOptions::images).
+    pub images: bool,
 }
 
 /// Whether a model can be asked now, with what is known of it.

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::{
+    event::Execution,
     json_text,
     model::BoxFuture,
     schema::{GenerationSchema, SchemaError, SchemaWarning},
@@ -130,6 +131,15 @@ pub enum ToolExecutor {
 /// A tool function: takes the arguments, returns an output or the text of an error.
 pub type LocalTool = Arc<dyn Fn(Arc<ToolCall>) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
+impl ToolExecutor {
+    pub(crate) fn execution(&self) -> Execution {
+        match self {
+            Self::Client => Execution::Client,
+            Self::Local(_) => Execution::Local,
+        }
+    }
+}
+
 impl fmt::Debug for ToolExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -190,7 +200,8 @@ impl Tool {
     }
 }
 
-/// The public id of a call: new for every call, not the model's own id of it.
+/// The public id of a call: new for every call and not the model's own id of it, unless [`CallIds`](crate::CallIds) says
+/// otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct CallId(Arc<str>);
@@ -203,6 +214,11 @@ impl CallId {
         let mut text = String::with_capacity(5 + Self::RANDOM_CHARS);
         text.push_str("call_");
         text.extend(std::iter::repeat_with(fastrand::alphanumeric).take(Self::RANDOM_CHARS));
+        Self(text.into())
+    }
+
+    /// The id of a saved call.
+    pub fn from_text(text: &str) -> Self {
         Self(text.into())
     }
 

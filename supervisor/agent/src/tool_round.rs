@@ -2,19 +2,24 @@
 //! ends in exactly one output that the model reads.
 //!
 //! A refusal is an error output, so a model that calls wrongly can recover; nothing goes out to the client.
+//!
+//! Where client calls are [left pending](ClientCalls::LeftPending) a round may end without all outputs: the other calls
+//! run to their end, and the turn is [suspended](crate::SuspendedTurn).
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::Instant;
 
 use crate::{
+    call_ids::CallIds,
     event::{Execution, TurnEvent},
     host::TurnHost,
     model::{BoxFuture, ModelToolCall, ToolMode},
     steering::{StepPlan, ToolChoice, ToolPolicy, ToolProgress},
-    tool::{CallId, RESPOND_DIRECTLY, Tool, ToolCall, ToolExecutor, ToolOutput, ToolRecord},
-    transcript::{Entry, EntryContent, EntryId, ToolCallEntry},
+    suspension::RoundCall,
+    tool::{RESPOND_DIRECTLY, Tool, ToolCall, ToolExecutor, ToolOutput, ToolRecord},
+    transcript::{Entry, ToolCallEntry},
 };
 
 const REPLY_NOW: &str = "Reply now.";
@@ -29,14 +34,40 @@ pub(crate) struct Round<'a> {
     pub(crate) plan: &'a StepPlan,
     /// The progress before this round.
     pub(crate) progress: ToolProgress,
+    pub(crate) call_ids: CallIds,
+    pub(crate) client_calls: ClientCalls,
+}
+
+/// What becomes of a round's client calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientCalls {
+    /// The host is asked, and its answers are waited for.
+    Asked,
+    /// They end the turn as soon as the other calls have ended.
+    LeftPending,
 }
 
 /// What a round leaves behind.
 pub(crate) struct RoundResult {
-    /// The calls as one entry, then their outputs in call order.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) calls: Vec<ToolCallEntry>,
+    pub(crate) end: RoundEnd,
     /// The progress after this round.
     pub(crate) progress: ToolProgress,
+}
+
+/// How a round ended.
+pub(crate) enum RoundEnd {
+    /// The outputs, in call order.
+    Complete(Vec<Entry>),
+    /// Calls of the client are pending. In call order, without those of `respond_directly`.
+    Pending(Vec<RoundCall>),
+}
+
+/// What became of one call.
+enum CallEnd {
+    RespondDirectly,
+    Completed(Arc<ToolRecord>),
+    Pending(Arc<ToolCall>),
 }
 
 enum Admission<'a> {
@@ -57,18 +88,17 @@ struct Ended {
 }
 
 impl Round<'_> {
-    /// Plays the calls of one step. Records go to `records` in the order of completion.
+    /// Plays the calls of one step, whose ids differ. Records go to `records` in the order of completion.
     pub(crate) async fn play(
         &self,
         calls: Vec<ModelToolCall>,
         host: &mut dyn TurnHost,
         records: &mut Vec<Arc<ToolRecord>>,
     ) -> RoundResult {
-        let calls = with_unique_ids(calls);
         let mut progress = ToolProgress { rounds: self.progress.rounds + 1, ..self.progress };
         progress.responds_directly |= calls.iter().all(|call| self.is_respond_directly(call));
 
-        let mut outputs: Vec<Option<String>> = vec![None; calls.len()];
+        let mut ends: Vec<(usize, CallEnd)> = Vec::with_capacity(calls.len());
         let mut running = FuturesUnordered::new();
         for (index, call) in calls.iter().enumerate() {
             let admission = self.admit(call, progress.calls);
@@ -76,24 +106,46 @@ impl Round<'_> {
                 progress.calls += 1;
             }
             match admission {
-                Admission::RespondDirectly => outputs[index] = Some(REPLY_NOW.to_owned()),
+                Admission::RespondDirectly => ends.push((index, CallEnd::RespondDirectly)),
                 Admission::Refused(message) => {
                     let output = ToolOutput::Error(message);
-                    outputs[index] = Some(output.model_text());
-                    complete(public_call(call), output, Duration::ZERO, host, records);
+                    let record = complete(self.public_call(call), output, Duration::ZERO, host, records);
+                    ends.push((index, CallEnd::Completed(record)));
                 }
-                Admission::Admitted(tool) => running.push(start(index, tool, public_call(call), host)),
+                Admission::Admitted(tool) => {
+                    let call = self.public_call(call);
+                    let execution = tool.executor.execution();
+                    host.event(TurnEvent::ToolCallStarted { call: Arc::clone(&call), execution });
+                    if execution == Execution::Client && self.client_calls == ClientCalls::LeftPending {
+                        ends.push((index, CallEnd::Pending(call)));
+                    } else {
+                        running.push(start(index, tool, call, host));
+                    }
+                }
             }
         }
         while let Some(Ended { index, call, output, duration, is_abandoned }) = running.next().await {
-            let text = output.model_text();
-            complete(Arc::clone(&call), output, duration, host, records);
+            let record = complete(call, output, duration, host, records);
             if is_abandoned {
-                host.abandon_client_call(&call, &text);
+                host.abandon_client_call(&record.call, &record.output.model_text());
             }
-            outputs[index] = Some(text);
+            ends.push((index, CallEnd::Completed(record)));
         }
-        RoundResult { entries: entries(calls, outputs), progress }
+        ends.sort_unstable_by_key(|(index, _)| *index);
+        let ends: Vec<_> = ends.into_iter().map(|(_, end)| end).collect();
+        let outputs: Option<Vec<_>> =
+            calls.iter().zip(&ends).map(|(call, end)| output_entry(call, end)).collect();
+        let end = match outputs {
+            Some(outputs) => RoundEnd::Complete(outputs),
+            None => RoundEnd::Pending(ends.into_iter().filter_map(round_call).collect()),
+        };
+        RoundResult { calls: calls.into_iter().map(saved_call).collect(), end, progress }
+    }
+
+    fn public_call(&self, call: &ModelToolCall) -> Arc<ToolCall> {
+        let ModelToolCall { id, name, arguments } = call;
+        let id = self.call_ids.public(id);
+        Arc::new(ToolCall { id, name: name.clone(), arguments: arguments.clone() })
     }
 
     fn is_respond_directly(&self, call: &ModelToolCall) -> bool {
@@ -137,10 +189,6 @@ impl Round<'_> {
     }
 }
 
-fn public_call(call: &ModelToolCall) -> Arc<ToolCall> {
-    Arc::new(ToolCall { id: CallId::random(), name: call.name.clone(), arguments: call.arguments.clone() })
-}
-
 /// Starts an admitted call. The future ends with its output, at the tool's time limit at the latest.
 fn start(
     index: usize,
@@ -148,12 +196,7 @@ fn start(
     call: Arc<ToolCall>,
     host: &mut dyn TurnHost,
 ) -> BoxFuture<'static, Ended> {
-    let execution = match tool.executor {
-        ToolExecutor::Client => Execution::Client,
-        ToolExecutor::Local(_) => Execution::Local,
-    };
-    host.event(TurnEvent::ToolCallStarted { call: Arc::clone(&call), execution });
-    let (since, limit) = (Instant::now(), tool.timeout);
+    let (since, limit, execution) = (Instant::now(), tool.timeout, tool.executor.execution());
     let output: BoxFuture<'static, ToolOutput> = match &tool.executor {
         ToolExecutor::Client => {
             let answer = host.call_client(&call);
@@ -182,38 +225,33 @@ fn complete(
     duration: Duration,
     host: &mut dyn TurnHost,
     records: &mut Vec<Arc<ToolRecord>>,
-) {
+) -> Arc<ToolRecord> {
     let record = Arc::new(ToolRecord { call, output, duration });
     records.push(Arc::clone(&record));
-    host.event(TurnEvent::ToolCallCompleted { record });
+    host.event(TurnEvent::ToolCallCompleted { record: Arc::clone(&record) });
+    record
 }
 
-/// Outputs are tied to calls by id, so two calls of a round must not share one.
-fn with_unique_ids(mut calls: Vec<ModelToolCall>) -> Vec<ModelToolCall> {
-    if calls.len() > 1 {
-        let mut seen = HashSet::with_capacity(calls.len());
-        for call in &mut calls {
-            if !seen.insert(call.id.clone()) {
-                call.id = CallId::random().to_string();
-            }
-        }
+fn saved_call(ModelToolCall { id, name, arguments }: ModelToolCall) -> ToolCallEntry {
+    ToolCallEntry { id, name, arguments }
+}
+
+/// None while the call is pending.
+fn output_entry(call: &ModelToolCall, end: &CallEnd) -> Option<Entry> {
+    let text = match end {
+        CallEnd::Completed(record) => record.output.model_text(),
+        CallEnd::RespondDirectly => REPLY_NOW.to_owned(),
+        CallEnd::Pending(_) => return None,
+    };
+    Some(Entry::tool_output(&call.id, call.name.clone(), text))
+}
+
+fn round_call(end: CallEnd) -> Option<RoundCall> {
+    match end {
+        CallEnd::RespondDirectly => None,
+        CallEnd::Completed(record) => Some(RoundCall::Completed(record)),
+        CallEnd::Pending(call) => Some(RoundCall::Pending(call)),
     }
-    calls
-}
-
-fn entries(calls: Vec<ModelToolCall>, outputs: Vec<Option<String>>) -> Vec<Entry> {
-    let outputs: Vec<_> = calls
-        .iter()
-        .zip(outputs)
-        .map(|(call, text)| Entry::tool_output(&call.id, call.name.clone(), text.unwrap_or_default()))
-        .collect();
-    let calls = calls
-        .into_iter()
-        .map(|ModelToolCall { id, name, arguments }| ToolCallEntry { id, name, arguments })
-        .collect();
-    std::iter::once(Entry { id: EntryId::random(), content: EntryContent::ToolCalls(calls) })
-        .chain(outputs)
-        .collect()
 }
 
 /// A time limit as people write it: `120s`, `200ms`, `1s 500ms`.
@@ -234,18 +272,5 @@ mod tests {
         for (millis, text) in [(120_000, "120s"), (200, "200ms"), (1_500, "1s 500ms"), (0, "0s")] {
             assert_eq!(duration_text(Duration::from_millis(millis)), text);
         }
-    }
-
-    #[test]
-    fn calls_of_a_round_never_share_an_id() {
-        let call = |id: &str| ModelToolCall {
-            id: id.to_owned(),
-            name: "a".to_owned(),
-            arguments: serde_json::Map::new(),
-        };
-        let ids: Vec<_> =
-            with_unique_ids(vec![call("x"), call("x"), call("y")]).into_iter().map(|call| call.id).collect();
-        assert_eq!((ids[0].as_str(), ids[2].as_str()), ("x", "y"));
-        assert_ne!(ids[1], "x");
     }
 }

@@ -3,12 +3,13 @@
 //! Everything a turn does is undone unless it ends in [`TurnRecord::commit`]: a failed attempt, an error and a
 //! dropped (cancelled) turn leave the conversation as it was.
 
-use std::{sync::Arc, time::SystemTime};
+use std::{path::PathBuf, sync::Arc, time::SystemTime};
 
 use serde_json::{Map, Value, json};
 
 use crate::{
     agent::AgentOptions,
+    call_ids::CallIds,
     context,
     conversation::{Setup, SharedConversation, TurnRecord},
     error::{AgentError, ErrorCode, ModelError},
@@ -19,9 +20,10 @@ use crate::{
     retry::{self, Attempts},
     schema::GenerationSchema,
     steering::{self, StepPlan, ToolChoice, ToolPolicy, ToolProgress},
+    suspension::{RoundCall, SuspendedTurn, TurnEnd},
     tool::ToolRecord,
-    tool_round::Round,
-    transcript::{Entry, EntryContent, Prompt, ResponseFormat, Segment},
+    tool_round::{ClientCalls, Round, RoundEnd, RoundResult},
+    transcript::{Entry, EntryContent, Prompt, ResponseFormat, Segment, ToolCallEntry},
     voice::{HostSink, Voice},
 };
 
@@ -42,6 +44,9 @@ pub struct TurnOptions {
     pub stream: bool,
     /// Whether structured answers that do not fit the schema count too: for a host that reads them leniently.
     pub is_lenient: bool,
+    /// Image files that come before the text of the prompt, by absolute paths. The turn fails with `invalid_request` when
+    /// the model cannot do with images.
+    pub images: Vec<PathBuf>,
 }
 
 /// What stays the same during a turn.
@@ -51,11 +56,14 @@ pub(crate) struct Turn<'a> {
     pub(crate) cache_key: u64,
     pub(crate) conversation: &'a SharedConversation,
     pub(crate) prompt: &'a str,
+    pub(crate) images: &'a [PathBuf],
     pub(crate) policy: &'a ToolPolicy,
     pub(crate) generation: &'a GenerationOptions,
     pub(crate) schema: Option<&'a Arc<GenerationSchema>>,
     pub(crate) stream: bool,
     pub(crate) is_lenient: bool,
+    pub(crate) client_calls: ClientCalls,
+    pub(crate) call_ids: CallIds,
 }
 
 /// What a turn that runs reads and writes.
@@ -72,15 +80,32 @@ struct Course<'a> {
     called_tools: bool,
 }
 
+/// How an attempt ended that did not fail.
+enum AttemptEnd {
+    Answered(Answer),
+    Suspended(Suspension),
+}
+
 struct Answer {
     text: String,
     structured: Option<Value>,
     usage: Usage,
 }
 
+/// A round with pending calls, and how far the attempt had come.
+struct Suspension {
+    calls: Vec<ToolCallEntry>,
+    round: Vec<RoundCall>,
+    progress: ToolProgress,
+    usage: Usage,
+}
+
 impl Turn<'_> {
     /// Runs the turn. Dropping the future cancels it without trace.
-    pub(crate) async fn run(&self, host: &mut dyn TurnHost) -> Result<TurnResponse, AgentError> {
+    pub(crate) async fn run(&self, host: &mut dyn TurnHost) -> Result<TurnEnd, AgentError> {
+        if !self.images.is_empty() && !self.model.capabilities().images {
+            return Err(AgentError::InvalidRequest("The model cannot do with images.".into()));
+        }
         let setup = self.conversation.lock().apply_settings();
         if let ToolChoice::Tool(name) = &self.policy.choice
             && !setup.tools.iter().any(|tool| *tool.name() == **name)
@@ -97,8 +122,10 @@ impl Turn<'_> {
             steps: Vec::new(),
             called_tools: false,
         };
-        let answer = course.attempt_until_answered().await?;
-        course.commit(answer)
+        match course.attempt_until_done().await? {
+            AttemptEnd::Answered(answer) => course.commit(answer).map(TurnEnd::Completed),
+            AttemptEnd::Suspended(suspension) => Ok(TurnEnd::Suspended(course.suspend(suspension).into())),
+        }
     }
 
     /// Hides from the request what does not fit the model's context; returns how many entries.
@@ -116,7 +143,12 @@ impl Turn<'_> {
 
     fn prompt_entry(&self) -> Entry {
         Entry::new(EntryContent::Prompt(Prompt {
-            segments: vec![Segment::text(self.prompt)],
+            segments: self
+                .images
+                .iter()
+                .map(|path| Segment::image(path))
+                .chain([Segment::text(self.prompt)])
+                .collect(),
             options: saved_options(self.generation),
             context_options: None,
             response_format: self.schema.map(|schema| ResponseFormat {
@@ -130,7 +162,7 @@ impl Turn<'_> {
 }
 
 impl Course<'_> {
-    async fn attempt_until_answered(&mut self) -> Result<Answer, ModelError> {
+    async fn attempt_until_done(&mut self) -> Result<AttemptEnd, ModelError> {
         let max = self.turn.options.max_attempts;
         let mut made = 0;
         loop {
@@ -138,7 +170,7 @@ impl Course<'_> {
             self.record.restart(self.turn.prompt_entry());
             self.voice.start_attempt();
             let error = match self.attempt().await {
-                Ok(answer) => return Ok(answer),
+                Ok(end) => return Ok(end),
                 Err(error) => error,
             };
             let so_far = Attempts { made, max, called_tools: self.called_tools };
@@ -160,8 +192,22 @@ impl Course<'_> {
         Ok(TurnResponse { text, structured, tool_calls: self.records, usage, steps: self.steps })
     }
 
-    /// Plays steps until the model answers.
-    async fn attempt(&mut self) -> Result<Answer, ModelError> {
+    /// Dropping the record takes back what the conversation has of the turn.
+    fn suspend(self, suspension: Suspension) -> SuspendedTurn {
+        let Suspension { calls, round, progress, usage } = suspension;
+        SuspendedTurn {
+            conversation: self.record.suspended(calls),
+            round,
+            tool_calls: self.records,
+            usage,
+            steps: self.steps,
+            rounds_used: progress.rounds,
+            calls_used: progress.calls,
+        }
+    }
+
+    /// Plays steps until the model answers, or calls that stay pending.
+    async fn attempt(&mut self) -> Result<AttemptEnd, ModelError> {
         let mut progress = ToolProgress::default();
         let mut usage = Usage::default();
         let mut refused_rounds = 0;
@@ -171,9 +217,9 @@ impl Course<'_> {
             let plan = steering::plan(self.turn.policy, &self.setup.tools, progress);
             let outcome = self.step(index, &plan, progress).await?;
             usage += outcome.usage;
-            let calls = match outcome.content {
+            let mut calls = match outcome.content {
                 StepContent::ToolCalls(calls) if !calls.is_empty() => calls,
-                content => return self.answer(content, usage),
+                content => return self.answer(content, usage).map(AttemptEnd::Answered),
             };
             let nests_too_deep = |value: &Value| json_text::nests_deeper(value, MAX_VALUE_DEPTH - 1);
             if calls.iter().any(|call| call.arguments.values().any(nests_too_deep)) {
@@ -182,11 +228,23 @@ impl Course<'_> {
                 );
                 return Err(ModelError::new(ErrorCode::GenerationFailed, message));
             }
-            let round = Round { policy: self.turn.policy, tools: &self.setup.tools, plan: &plan, progress };
-            let result = round.play(calls, self.host, &mut self.records).await;
-            self.called_tools |= result.progress.calls > progress.calls;
-            progress = result.progress;
-            self.record.extend(result.entries);
+            let Turn { policy, call_ids, client_calls, .. } = *self.turn;
+            call_ids.settle(&mut calls, self.record.transcript().iter().map(|entry| &**entry));
+            let round =
+                Round { policy, tools: &self.setup.tools, plan: &plan, progress, call_ids, client_calls };
+            let RoundResult { calls, end, progress: after } =
+                round.play(calls, self.host, &mut self.records).await;
+            self.called_tools |= after.calls > progress.calls;
+            progress = after;
+            match end {
+                RoundEnd::Complete(outputs) => {
+                    let calls = Entry::new(EntryContent::ToolCalls(calls));
+                    self.record.extend(std::iter::once(calls).chain(outputs));
+                }
+                RoundEnd::Pending(round) => {
+                    return Ok(AttemptEnd::Suspended(Suspension { calls, round, progress, usage }));
+                }
+            }
             if plan.mode == ToolMode::Disallowed {
                 refused_rounds += 1;
                 if refused_rounds > REFUSED_ROUNDS {

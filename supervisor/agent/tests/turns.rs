@@ -506,3 +506,23 @@ async fn what_nests_too_deep_for_a_transcript_is_no_answer_and_no_call() {
         assert_eq!(turn.unwrap().tool_calls.len(), usize::from(fits), "{levels}: it is tried again");
     }
 }
+
+#[tokio::test]
+async fn images_come_before_the_text_of_a_prompt() {
+    let options = TurnOptions { images: vec!["/maps/gate.png".into()], ..TurnOptions::default() };
+    let guard = agent(scripted(&json!([{"text": "A gate."}])), Vec::new());
+    guard.respond("What is it?", &options).await.unwrap();
+    let saved = guard.saved_transcript().to_json();
+    let contents = &saved["transcript"]["entries"][0]["contents"];
+    assert_eq!(contents[0]["url"], "file:///maps/gate.png");
+    assert_eq!(contents[1]["text"], "What is it?");
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_do_with_images_is_not_asked() {
+    let model = Watched::new(scripted(&json!([{"text": "A gate."}])));
+    let guard = agent(model.clone(), Vec::new());
+    let options = TurnOptions { images: vec!["/maps/gate.png".into()], ..TurnOptions::default() };
+    assert_eq!(code(guard.respond("What is it?", &options).await), ErrorCode::InvalidRequest);
+    assert!(model.requests().is_empty());
+}

@@ -71,6 +71,7 @@ impl SessionOptions {
             reserved_response_tokens: optional_count(&options, "reservedResponseTokens", 0)?
                 .unwrap_or(defaults.reserved_response_tokens),
             max_attempts: optional_count(&options, "maxAttempts", 1)?.unwrap_or(defaults.max_attempts),
+            call_ids: defaults.call_ids,
         };
         Ok(Self { agent, tool_timeout })
     }

@@ -35,6 +35,7 @@ enum Capability {
     NativeTools,
     GuidedGeneration,
     TokenCount,
+    Images,
 }
 
 impl Default for ModelFacts {
@@ -59,6 +60,7 @@ impl ModelFacts {
             (has.native_tools, Capability::NativeTools),
             (has.guided_generation, Capability::GuidedGeneration),
             (has.token_count, Capability::TokenCount),
+            (has.images, Capability::Images),
         ];
         Self {
             variant,
@@ -94,6 +96,7 @@ impl ModelFacts {
             native_tools: has(Capability::NativeTools),
             guided_generation: has(Capability::GuidedGeneration),
             token_count: has(Capability::TokenCount),
+            images: has(Capability::Images),
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     exit::{Exit, ExitCause},
     link::{self, Outgoing},
     process, report,
-    status::{PoolEvent, PoolStatus, WorkerStatus},
+    status::{PoolEvent, PoolStatus, WorkerProgram, WorkerStatus},
     worker_id::WorkerId,
 };
 
@@ -42,6 +42,8 @@ struct Running {
     writer: AbortHandle,
     signals: mpsc::UnboundedSender<Signal>,
     pid: u32,
+    /// What it said it is.
+    program: Option<WorkerProgram>,
 }
 
 struct WaitingStep {
@@ -239,6 +241,9 @@ impl Actor {
             streams: capabilities.streaming,
             counts_tokens: capabilities.token_count,
         };
+        if let Some(running) = self.running.get_mut(&worker) {
+            running.program = Some(WorkerProgram { name: info.name, version: info.version });
+        }
         self.tell(Event::Ready { worker, abilities });
         if self.core.is_serving(worker) {
             self.learn(availability, Some(&capabilities));
@@ -349,6 +354,7 @@ impl Actor {
                     outgoing: Some(outgoing),
                     signals: process.signals,
                     pid: process.pid,
+                    program: None,
                 };
                 self.running.insert(worker, running);
                 tokio::spawn(async move {
@@ -404,6 +410,7 @@ impl Actor {
                 native_tools: said.native_tools,
                 guided_generation: said.guided_generation,
                 token_count: said.token_count,
+                images: said.images,
             };
         }
     }
@@ -428,6 +435,7 @@ impl Actor {
         let workers = self.core.workers().map(|(id, worker)| WorkerStatus {
             worker: id.to_string(),
             pid: self.running.get(&id).map(|running| running.pid),
+            program: self.running.get(&id).and_then(|running| running.program.clone()),
             state: worker.state_name(),
             uptime_seconds: now.duration_since(worker.started).as_secs_f64(),
             steps: worker.finished_steps,

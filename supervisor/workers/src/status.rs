@@ -136,12 +136,25 @@ pub struct WorkerStatus {
     pub worker: String,
     /// Its process id, once it runs.
     pub pid: Option<u32>,
+    /// What program it says it is, once it is ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<WorkerProgram>,
     /// `starting`, `ready`, `busy` or `ending`.
     pub state: &'static str,
     /// How long it has run, in seconds.
     pub uptime_seconds: f64,
     /// Steps it has ended.
     pub steps: u64,
+}
+
+/// What a worker says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerProgram {
+    /// The program's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
 }
 
 /// How a worker ended, for reading.

@@ -3,6 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod available;
+mod command_tools;
 mod failures;
 mod help;
+mod respond;
 mod run;
+mod schema;
+mod status;
+mod terminal_chat;
+mod tools_files;

@@ -1,6 +1,10 @@
 //! Running `oam` once, and looking at what it said.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use assert_cmd::Command;
 use oam_tests::{DEADLINE, oam_binary};
@@ -24,7 +28,10 @@ pub(crate) struct Ended {
 
 /// `oam` with these arguments, and nothing of the tests' own environment that it looks at.
 pub(crate) fn oam<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
-    let folder = tempfile::tempdir().unwrap();
+    oam_in(tempfile::tempdir().unwrap(), arguments)
+}
+
+fn oam_in<'a>(folder: TempDir, arguments: impl IntoIterator<Item = &'a str>) -> Run {
     let mut command = Command::new(oam_binary());
     command.args(arguments).current_dir(folder.path()).timeout(DEADLINE);
     for variable in ["OAM_SCRIPT", "OAM_WORKER", "OAM_RECORD", "OAM_API_KEY", "NO_COLOR"] {
@@ -44,8 +51,17 @@ impl Run {
 
     /// Puts a file into the folder that the command runs in.
     pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
-        std::fs::write(self.folder.path().join(name), content).unwrap();
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
         self
+    }
+
+    /// Puts a program into that folder.
+    pub(crate) fn program(self, name: &str, content: &str) -> Self {
+        let run = self.file(name, content);
+        std::fs::set_permissions(run.folder.path().join(name), Permissions::from_mode(0o755)).unwrap();
+        run
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
@@ -86,6 +102,11 @@ impl Ended {
             serde_json::from_str(&self.stderr).unwrap_or_else(|error| panic!("{error}: {self:?}"));
         let text = |member: &str| told["error"][member].as_str().unwrap().to_owned();
         (text("code"), text("message"))
+    }
+
+    /// Another run in the same folder.
+    pub(crate) fn then<'a>(self, arguments: impl IntoIterator<Item = &'a str>) -> Run {
+        oam_in(self.folder, arguments)
     }
 
     /// A file in the folder that the command ran in.

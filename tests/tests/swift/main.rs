@@ -5,6 +5,7 @@
 //! a game, and what happens when workers die.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod check;
 mod crashes;
 mod ends;
 mod failures;

@@ -17,9 +17,10 @@ fn a_worker_says_first_what_it_is() {
     let ready = worker.hear_ready();
     assert_eq!(ready.protocol, PROTOCOL_VERSION);
     assert_eq!((ready.worker.name.as_str(), ready.worker.pid), ("oam-worker-scripted", worker.id()));
-    assert!(ready.capabilities.streaming);
+    assert!(ready.capabilities.streaming && !ready.capabilities.images);
     assert_eq!(ready.capabilities.parallel_steps, 3);
     assert!(ready.availability.available);
+    assert!(Worker::start(&["--images"]).hear_ready().capabilities.images);
 }
 
 #[test]

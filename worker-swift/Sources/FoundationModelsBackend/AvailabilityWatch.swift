@@ -20,8 +20,9 @@ struct AvailabilityWatch {
 
     /// Tells the supervisor of changes, for the rest of the life of the process.
     static func begin(_ model: SystemLanguageModel, _ supervisor: SupervisorLink) {
-        var watch = AvailabilityWatch(last: Availability(model))
+        let told = Availability(model)
         Task(priority: .utility) {
+            var watch = AvailabilityWatch(last: told)
             while true {
                 try await Task.sleep(for: period, tolerance: period / 2)
                 if let news = watch.news(Availability(model)) { supervisor.announce(news) }

@@ -52,7 +52,8 @@ struct DirectStep: Sendable {
         } onCancel: {
             generation.cancel()
         }
-        await channel.send(.response(entryID: end, action: .updateMetadata([:])))
+        // Not waited for: if the reader has ended by itself, nobody takes it.
+        Task { await channel.send(.response(entryID: end, action: .updateMetadata([:]))) }
         let problem = await reader.value
 
         try Task.checkCancellation()
@@ -82,6 +83,7 @@ struct DirectStep: Sendable {
             }
         } catch {
             problem = problem ?? error
+            stop()
         }
         return problem
     }

@@ -21,22 +21,27 @@ public struct Examination: Sendable {
     /// Goes through all points. One that fails says so, and the next one follows.
     public func run() async {
         let backend = FoundationModelsBackend()
+        let ways = ExaminedWays(say: say)
         await describeSystem(backend)
+        await ways.counts(backend)
         describeTranscripts()
+        let isAvailable = SystemLanguageModel.default.isAvailable
         guard #available(macOS 27.0, *) else {
-            say("Events cannot be examined before macOS 27.")
+            say("1. Events cannot be examined before macOS 27.")
+            if isAvailable { await ways.steps() }
             return
         }
         let test = EventSelfTest()
         say("1. Self-test of events: \(test.isPassed ? "passed" : "failed: \(test.failures.joined(separator: ", "))")")
         if !test.losses.isEmpty { say("   not read, and not needed: \(test.losses.joined(separator: ", "))") }
         say("   An event is \(test.layout)")
-        guard SystemLanguageModel.default.isAvailable else { return }
+        guard isAvailable else { return }
         let steps = ExaminedSteps(say: say)
         await steps.structured()
         await steps.calls()
         await steps.caches()
         await steps.cancellation()
+        await ways.steps()
         await steps.soak(soakSteps)
     }
 
@@ -59,6 +64,7 @@ public struct Examination: Sendable {
         if #available(macOS 27.0, *) {
             let segments = [Transcript.Segment.text(.init(id: "s", content: "hm"))]
             describe(.reasoning(.init(id: "r", segments: segments, signature: Data([1, 2, 3]))))
+            describeImage()
         }
         for version in ["1", "\"1\"", "\"1.0\"", "\"1.1\""] {
             let text = #"{"type":"FoundationModels.Transcript","version":\#(version),"transcript":{"entries":[]}}"#
@@ -67,12 +73,38 @@ public struct Examination: Sendable {
         }
     }
 
+    /// An image of one pixel, from a file, which is what an attachment is made of.
+    @available(macOS 27.0, *)
+    private func describeImage() {
+        let file = FileManager.default.temporaryDirectory.appending(path: "oam-pixel-\(getpid()).png")
+        defer { try? FileManager.default.removeItem(at: file) }
+        do {
+            try Self.pixel.write(to: file)
+        } catch {
+            say("   no image, because \(file.path) cannot be written: \(error)")
+            return
+        }
+        let image = Transcript.AttachmentSegment(
+            id: "i", content: .image(.init(imageURL: file)), label: "gate")
+        describe(.prompt(.init(segments: [.attachment(image)])))
+    }
+
+    private static let pixel = Data(
+        base64Encoded: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
+        ?? Data()
+
     private func describe(_ entry: Transcript.Entry) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let data = Result { try encoder.encode(Transcript(entries: [entry])) }
         switch data {
-        case .success(let data): say("   \(String(decoding: data, as: UTF8.self))")
+        case .success(let data):
+            say("   \(String(decoding: data, as: UTF8.self))")
+            do {
+                _ = try JSONDecoder().decode(Transcript.self, from: data)
+            } catch {
+                say("   which cannot be read again: \(error)")
+            }
         case .failure(let error): say("   cannot be written: \(error)")
         }
     }

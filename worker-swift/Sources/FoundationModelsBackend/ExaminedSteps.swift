@@ -11,22 +11,6 @@ struct ExaminedSteps: Sendable {
     private let schemas = SchemaStore()
     private let direct = DirectStep(model: .default)
 
-    private static let schema: Value = [
-        "title": "Mood", "type": "object",
-        "properties": ["reason": ["type": "string"], "mood": ["type": "string", "enum": ["calm", "angry"]]],
-        "required": ["reason", "mood"], "additionalProperties": false, "x-order": ["reason", "mood"],
-    ]
-
-    private static let tool = ToolDefinition(
-        name: "open_gate", description: "Opens a named gate. Returns whether it opened.",
-        parameters: [
-            "title": "open_gate", "type": "object",
-            "properties": ["gate": ["type": "string", "description": "Gate name"]],
-            "required": ["gate"], "additionalProperties": false, "x-order": ["gate"],
-        ])
-
-    private static let instructions = "You guard a castle gate. Reply in one sentence."
-
     init(say: @escaping @Sendable (String) -> Void) {
         self.say = say
     }
@@ -36,16 +20,12 @@ struct ExaminedSteps: Sendable {
     func structured() async {
         let repeats = 5
         say("2. Structured answers, \(repeats) times:")
-        var step = Self.step("Somebody knocks at night. How do you feel?")
-        step.schema = Self.schema
-        for _ in 0..<repeats { await tell(step) }
+        for _ in 0..<repeats { await tell(ExaminedRequests.structured) }
     }
 
     func calls() async {
         say("3. Calls of tools, and 4. what they say of usage:")
-        var step = Self.step("Please open the north gate and the south gate.")
-        step.tools = [Self.tool]
-        step.toolMode = .required
+        var step = ExaminedRequests.calling("Please open the north gate and the south gate.", .required)
         let heard = await tell(step)
         guard let result = try? heard.result(of: step), case .toolCalls(let calls) = result.outcome else { return }
         say("   Going on from their outputs:")
@@ -63,7 +43,7 @@ struct ExaminedSteps: Sendable {
 
     func caches() async {
         say("6. The same conversation, a turn longer, with the same executor and with another:")
-        var step = Self.step("Who are you, and what do you guard?")
+        var step = ExaminedRequests.asking("Who are you, and what do you guard?")
         await tell(step)
         step.transcript += [.response([.text("I am the guard of the gate.")]), .prompt([.text("May I pass?")])]
         await tell(step)
@@ -72,7 +52,7 @@ struct ExaminedSteps: Sendable {
 
     func cancellation() async {
         say("8. Cancellation after the first words:")
-        let step = Self.step("Tell a long story of the gate, in twenty sentences.")
+        let step = ExaminedRequests.asking("Tell a long story of the gate, in twenty sentences.")
         let clock = ContinuousClock()
         let (begun, begin) = AsyncStream<Void>.makeStream()
         let task = Task {
@@ -89,9 +69,7 @@ struct ExaminedSteps: Sendable {
 
     func soak(_ count: Int) async {
         say("7. Streamed steps with a tool, \(count) times:")
-        var step = Self.step("Please open the north gate.")
-        step.tools = [Self.tool]
-        step.toolMode = .allowed
+        let step = ExaminedRequests.calling("Please open the north gate.", .allowed)
         let clock = ContinuousClock()
         let start = clock.now
         var failures: [String: Int] = [:]
@@ -103,12 +81,6 @@ struct ExaminedSteps: Sendable {
     }
 
     // MARK: Listening
-
-    private static func step(_ prompt: String) -> Generate {
-        Generate(
-            id: 0, instructions: instructions, transcript: [.prompt([.text(prompt)])],
-            options: .init(maxResponseTokens: 400), stream: true)
-    }
 
     @discardableResult
     private func tell(_ step: Generate, with executor: DirectStep? = nil) async -> Heard {
@@ -163,8 +135,8 @@ private struct Heard: Sendable {
         }
         let events = runs.map { $0.count == 1 ? $0.kind : "\($0.count) × \($0.kind)" }.joined(separator: ", ")
         let calls = answer.calls.map { "\($0.tool)#\($0.id)\($0.arguments)" }.joined(separator: " ")
-        let usage = "usage \(answer.usage.inputTokens)/\(answer.usage.cachedInputTokens)/\(answer.usage.outputTokens)"
-        let end = failure.map { "failed: \($0.code.rawValue), \($0.message)" } ?? "done"
+        let usage = "usage \(answer.usage.summary)"
+        let end = failure?.summary ?? "done"
         let times = "first after \(first.map { "\($0)" } ?? "never"), all after \(duration)"
         return "\(end); \(events); \(usage); \(times); said '\(answer.text)' \(calls)"
     }

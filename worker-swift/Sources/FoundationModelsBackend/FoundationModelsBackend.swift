@@ -17,7 +17,7 @@ public final class FoundationModelsBackend: StepRunner {
     private let remarks: [Preparation.Remark]
     private let model = SystemLanguageModel.default
     private let schemas = SchemaStore()
-    private let senses: ModelSenses
+    let senses: ModelSenses
     /// A `DirectStep`, which older systems do not have.
     private let direct: (any Sendable)?
 
@@ -33,7 +33,8 @@ public final class FoundationModelsBackend: StepRunner {
         remarks = reason.map { [.init(.warning, $0)] } ?? []
         if #available(macOS 27.0, *), path != .session {
             direct = DirectStep(model: model)
-            senses = ModelSenses(model.capabilities)
+            // A session is asked with a text, which holds no images.
+            senses = path == .direct ? ModelSenses(model.capabilities) : ModelSenses(model.capabilities).subtracting(.images)
         } else {
             direct = nil
             senses = []

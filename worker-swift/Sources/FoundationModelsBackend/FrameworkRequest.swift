@@ -10,7 +10,7 @@ struct FrameworkRequest: Sendable {
     let tools: [Transcript.ToolDefinition]
     let schema: GenerationSchema?
     let options: FoundationModels.GenerationOptions
-    /// What was left out of the transcript because it cannot be used: a sentence each.
+    /// What was left out of the transcript because it cannot be used: a sentence for each kind.
     let omissions: [String]
 }
 

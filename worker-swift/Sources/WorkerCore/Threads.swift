@@ -15,7 +15,11 @@ func startThread(_ work: @escaping @Sendable () -> Void) {
         let result = pthread_create(&thread, nil, { $0.flatMap { run($0) } }, box.toOpaque())
     #endif
     precondition(result == 0, "a process that cannot have a thread cannot work")
-    pthread_detach(thread)
+    #if canImport(Darwin)
+        if let thread { pthread_detach(thread) }
+    #else
+        pthread_detach(thread)
+    #endif
 }
 
 private func run(_ box: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {

@@ -46,6 +46,7 @@ public struct GenerationOptions: Sendable, Equatable {
             SamplingMode(storage: .randomProbabilityThreshold(probabilityThreshold, seed: seed))
         }
 
+        @available(macOS 27.0, *)
         public enum Kind: Sendable, Equatable {
             case greedy
             case randomTopK(_: Int, seed: UInt64?)
@@ -53,6 +54,7 @@ public struct GenerationOptions: Sendable, Equatable {
         }
     }
 
+    @available(macOS 27.0, *)
     public struct ToolCallingMode: Sendable, Equatable {
         public var kind: Kind
 

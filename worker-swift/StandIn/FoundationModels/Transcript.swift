@@ -126,5 +126,9 @@ public struct Transcript: Sendable, Equatable, RandomAccessCollection {
     @available(macOS 27.0, *)
     public struct ImageAttachment: Sendable, Equatable {
         let imageURL: URL
+
+        public init(imageURL: URL) {
+            self.imageURL = imageURL
+        }
     }
 }

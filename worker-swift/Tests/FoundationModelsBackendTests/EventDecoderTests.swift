@@ -7,6 +7,7 @@ import WorkerProtocol
 
 /// Events that the framework makes and does not show. The stand-in makes them in several ways.
 @Suite struct EventDecoderTests {
+    @available(macOS 27.0, *)
     @Test(arguments: ["plain", "wrapped"])
     func everyFormOfEventIsReadThroughAnyNumberOfLevels(_ layout: String) async throws {
         let test = try await StandIn.with("{\"events\": \"\(layout)\"}") { EventSelfTest() }
@@ -15,6 +16,7 @@ import WorkerProtocol
         #expect(test.layout.contains("TextFragment"))
     }
 
+    @available(macOS 27.0, *)
     @Test func eventsThatShowNothingFailTheSelfTest() async throws {
         let test = try await StandIn.with(#"{"events": "sealed"}"#) { EventSelfTest() }
         #expect(!test.isPassed)

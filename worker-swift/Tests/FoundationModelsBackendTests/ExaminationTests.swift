@@ -16,11 +16,16 @@ import Testing
 
     @Test func everyPointHasItsFinding() async throws {
         let report = try await report("{}")
-        for point in 0...8 {
+        for point in 0...9 {
             #expect(report.contains("\(point). "), "point \(point)")
         }
         #expect(report.contains("Self-test of events: passed"))
         #expect(report.contains("arguments of call_0_0, usage"))
+        #expect(report.contains("Tokens of a prompt: "))
+        #expect(report.contains("\"type\":\"image\""))
+        #expect(!report.contains("cannot be read again"))
+        #expect(report.contains("wrapped: open_gate#call_0_0{\"gate\":"))
+        #expect(report.contains("session: failed: model_unavailable"))
         #expect(report.contains("3 steps in"))
         #expect(report.contains("failed: none"))
     }

@@ -1,4 +1,5 @@
 #if OAM_STANDIN
+import Foundation
 @_spi(StandIn) import FoundationModels
 import Testing
 import WorkerCore
@@ -219,6 +220,14 @@ import WorkerProtocol
         #expect(end.pieces == [.delta("Late.")] || end.pieces == [])
     }
 
+    @Test(arguments: [#""name": "NAME", "argumentsText": "{}""#, #""name": "x", "id": "NAME""#, #""name": "NAME", "argumentsText": "?""#])
+    func aCallWithoutEndStopsTheStep(_ call: String) async throws {
+        let name = String(repeating: "x", count: 1_100_000)
+        let script = "[{\"toolCalls\": [{\(call)}]}]".replacingOccurrences(of: "NAME", with: name)
+        let played = try await play(asking(tools: [Self.gate], .allowed), script)
+        #expect(played.failure == Failure(.generationFailed, "The model's answer became longer than 1 MiB and was stopped."))
+    }
+
     @Test func aStepThatNobodyHearsStops() async throws {
         let text = String(repeating: "x", count: 10_000)
         let heard = try await StandIn.with("[{\"text\": \"\(text)\", \"chunks\": 10000, \"pieceDelayMs\": 1000}]") {
@@ -231,6 +240,13 @@ import WorkerProtocol
             return heard.withValue { $0 }
         }
         #expect(heard == 1)
+    }
+
+    @Test func onlyTheDirectWayShowsImages() {
+        let senses = StepPath.allCases.map { path in
+            FoundationModelsBackend(environment: [StepPath.variable: path.rawValue]).senses
+        }
+        #expect(senses == [.images, [], []])
     }
 
     // MARK: Beside steps

@@ -98,7 +98,14 @@ impl Model for ScriptedModel {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { streaming: true, native_tools: true, guided_generation: false, token_count: false }
+        Capabilities {
+            streaming: true,
+            native_tools: true,
+            guided_generation: false,
+            token_count: false,
+            // A script does not look at them.
+            images: true,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! One entry of a transcript and its parts.
 
+use std::{fmt::Write, path::Path};
+
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -171,10 +173,34 @@ impl Segment {
         Self { id: EntryId::random(), content: SegmentContent::Text(text.into()) }
     }
 
+    /// A segment that shows the image in the file at this absolute path.
+    pub fn image(path: &Path) -> Self {
+        let id = EntryId::random();
+        let mut object = Map::new();
+        object.insert("type".into(), "image".into());
+        object.insert("id".into(), id.to_string().into());
+        object.insert("url".into(), file_url(path).into());
+        Self { id, content: SegmentContent::Attachment(object) }
+    }
+
     /// A structured segment with a new id.
     pub fn structure(source: impl Into<String>, content: Value) -> Self {
         Self { id: EntryId::random(), content: SegmentContent::Structure { source: source.into(), content } }
     }
+}
+
+/// The `file:` URL of an absolute path (RFC 8089).
+fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            url.push(char::from(*byte));
+        } else {
+            // Writing to a text does not fail.
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    url
 }
 
 /// The text of segments: texts as they are, structures as compact JSON, attachments left out.
@@ -221,5 +247,19 @@ impl Entry {
                 segments: vec![Segment::text(text)],
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_an_image_is_escaped() {
+        let Segment { id, content } = Segment::image(Path::new("/maps/Höhle 7%.png"));
+        let SegmentContent::Attachment(object) = content else { panic!("an image is an attachment") };
+        let expected =
+            serde_json::json!({"type": "image", "id": id, "url": "file:///maps/H%C3%B6hle%207%25.png"});
+        assert_eq!(Value::Object(object), expected);
     }
 }

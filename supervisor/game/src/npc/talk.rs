@@ -138,6 +138,7 @@ impl Npc {
             schema: (format != ReplyFormat::Text).then(|| Arc::clone(&scene.schema)),
             stream: is_streamed,
             is_lenient: true,
+            images: Vec::new(),
         };
         let error = match self.inner.agent.respond_with(&scene.prompt, &options, ear).await {
             Ok(response) => return Ok(response),

@@ -6,6 +6,7 @@
 //! other tools that write the form, and refuses what no model could go on from. [`mod@write`] streams the form, so a
 //! long conversation is never built a second time in memory.
 
+mod open;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,8 @@ mod write;
 use std::sync::Arc;
 
 use serde_json::Value;
+
+pub use open::OpenTranscript;
 
 use super::{EntryContent, EntryId, Transcript};
 use crate::tool::ToolDefinition;

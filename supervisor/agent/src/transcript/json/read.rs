@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use super::{ENVELOPE_TYPE, SavedSetup, SavedTranscript, UnreadableTool, VERSION};
+use super::{ENVELOPE_TYPE, OpenTranscript, SavedSetup, SavedTranscript, UnreadableTool, VERSION};
 use crate::{
     json_text,
     schema::GenerationSchema,
@@ -52,6 +52,27 @@ impl fmt::Display for Problem {
 }
 
 pub(super) fn saved_transcript(value: &Value) -> Result<SavedTranscript> {
+    let (setup, Reader { entries, calls }) = entries(value)?;
+    calls.expect_none()?;
+    Ok(SavedTranscript { setup, transcript: Transcript::new(entries) })
+}
+
+pub(super) fn open_transcript(value: &Value) -> Result<OpenTranscript> {
+    let (setup, Reader { mut entries, calls }) = entries(value)?;
+    let last = entries.pop().map(Arc::unwrap_or_clone);
+    let Some(Entry { id, content: EntryContent::ToolCalls(last_calls) }) = last else {
+        calls.expect_none()?;
+        return Err(Problem::new("the conversation does not end with tool calls"));
+    };
+    // All of them are open. If more are, an earlier one is: those before come first.
+    if calls.open > last_calls.len() {
+        calls.expect_none()?;
+    }
+    let before = SavedTranscript { setup, transcript: Transcript::new(entries) };
+    Ok(OpenTranscript::new(before, id, last_calls))
+}
+
+fn entries(value: &Value) -> Result<(Option<SavedSetup>, Reader)> {
     let envelope = envelope(value)?;
     match envelope.get("version") {
         Some(Value::String(version)) if version == VERSION || version == "1" => {}
@@ -62,11 +83,11 @@ pub(super) fn saved_transcript(value: &Value) -> Result<SavedTranscript> {
         }
     }
     let body = required(envelope, "transcript", object)?;
-    let entries = required(body, "entries", array).map_err(|problem| problem.at("transcript"))?;
+    let saved = required(body, "entries", array).map_err(|problem| problem.at("transcript"))?;
 
-    let mut reader = Reader { entries: Vec::with_capacity(entries.len()), calls: OpenCalls::default() };
+    let mut reader = Reader { entries: Vec::with_capacity(saved.len()), calls: OpenCalls::default() };
     let mut setup = None;
-    for (index, entry) in entries.iter().enumerate() {
+    for (index, entry) in saved.iter().enumerate() {
         let place = format_args!("entries[{index}]");
         let entry = object(entry).map_err(|problem| problem.at(place))?;
         let role = required(entry, "role", string).map_err(|problem| problem.at(place))?;
@@ -76,8 +97,7 @@ pub(super) fn saved_transcript(value: &Value) -> Result<SavedTranscript> {
             setup = Some(read_setup(entry).map_err(|problem| problem.at(place))?);
         }
     }
-    reader.calls.expect_none()?;
-    Ok(SavedTranscript { setup, transcript: Transcript::new(reader.entries) })
+    Ok((setup, reader))
 }
 
 /// The envelope: the value itself, or its `transcript` member.

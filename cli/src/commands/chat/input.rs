@@ -1,0 +1,173 @@
+//! Where the lines of a chat come from, and who is asked for the outputs of external tools.
+
+use std::{
+    collections::VecDeque,
+    io::{self, BufRead, IsTerminal, Read},
+    pin::Pin,
+    sync::Arc,
+};
+
+use oam_agent::{Execution, ToolCall, ToolOutput};
+
+use crate::{
+    asker,
+    console::{self, Console, harmless},
+    failure::Failure,
+    line_editor::{Entered, LineEditor, LinePrompt, Remember},
+    tool_activity,
+    tool_output::GivenOutput,
+};
+
+const PROMPT: &str = "› ";
+/// The longest line that is piped in, in bytes.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// Who talks.
+pub(super) enum Input {
+    /// A person at a terminal.
+    Person(LineEditor),
+    /// Standard input that is no terminal.
+    Piped,
+}
+
+impl Input {
+    pub(super) fn open() -> Result<Self, Failure> {
+        let editor = if io::stdin().is_terminal() { LineEditor::on_terminal()? } else { None };
+        Ok(editor.map_or(Self::Piped, Self::Person))
+    }
+
+    /// The next line. Where the terminal does not show what is typed beside what is answered, it is told.
+    pub(super) async fn line(&self) -> Result<Entered, Failure> {
+        let stdout = Console::stdout();
+        let entered = match self {
+            Self::Person(editor) => {
+                let prompt =
+                    LinePrompt { plain: PROMPT.to_owned(), styled: stdout.painted(console::PROMPT, PROMPT) };
+                editor.read(prompt, Remember::Yes).await?
+            }
+            Self::Piped => {
+                let line = tokio::task::spawn_blocking(piped_line).await;
+                line.map_err(|error| Failure::io(format!("standard input cannot be read: {error}")))??
+            }
+        };
+        let is_shown = matches!(self, Self::Person(_)) && stdout.is_terminal();
+        if let (Entered::Line(line), false) = (&entered, is_shown) {
+            stdout.line(&format!("{PROMPT}{}", stdout.shown(line)));
+        }
+        Ok(entered)
+    }
+
+    /// Asks whoever is at the terminal for the output of a call. `None` when the question was interrupted.
+    async fn output(&self, call: &ToolCall) -> Option<ToolOutput> {
+        let opened;
+        let editor = match self {
+            Self::Person(editor) => editor,
+            Self::Piped => {
+                opened = match LineEditor::on_terminal() {
+                    Ok(Some(editor)) => editor,
+                    Ok(None) => return Some(not_given("there is no terminal to ask for it")),
+                    Err(failure) => return Some(not_given(&failure.message)),
+                };
+                &opened
+            }
+        };
+        let prompt = question(call);
+        loop {
+            let line = match editor.read(prompt.clone(), Remember::No).await {
+                Ok(Entered::Line(line)) => line,
+                Ok(Entered::End) => return Some(not_given("the question was left unanswered")),
+                Ok(Entered::Interrupt) => return None,
+                Err(failure) => return Some(not_given(&failure.message)),
+            };
+            match given(line).await {
+                Ok(output) => return Some(output),
+                Err(failure) => Console::stderr().line(&format!("  {}", harmless(&failure.message))),
+            }
+        }
+    }
+}
+
+/// One line of standard input, without its end.
+fn piped_line() -> Result<Entered, Failure> {
+    let mut line = Vec::new();
+    let read = io::stdin().lock().take(LONGEST_LINE).read_until(b'\n', &mut line);
+    match read {
+        Ok(0) => return Ok(Entered::End),
+        Ok(_) if line.ends_with(b"\n") => _ = line.pop(),
+        Ok(length) if length as u64 == LONGEST_LINE => {
+            let message = format!("standard input: a line is longer than {LONGEST_LINE} bytes");
+            return Err(Failure::invalid_input(message));
+        }
+        Ok(_) => {}
+        Err(error) => return Err(Failure::invalid_input(format!("standard input: cannot be read: {error}"))),
+    }
+    if line.ends_with(b"\r") {
+        line.pop();
+    }
+    Ok(Entered::Line(String::from_utf8_lossy(&line).into_owned()))
+}
+
+fn question(call: &ToolCall) -> LinePrompt {
+    let wanted = format!("  output of {} (text, @file, or !message for an error): ", harmless(&call.name));
+    // The call itself has been told on standard error, which may be somewhere else.
+    let plain = if Console::stderr().is_terminal() {
+        wanted
+    } else {
+        format!("{}\n{wanted}", harmless(&tool_activity::started(call, Execution::Client)))
+    };
+    LinePrompt { styled: plain.clone(), plain }
+}
+
+/// An answer, which may have to be read from a file first.
+async fn given(line: String) -> Result<ToolOutput, Failure> {
+    if GivenOutput::from(&*line).is_stdin() {
+        return Err(Failure::usage("standard input is the conversation: name a file, or paste the text"));
+    }
+    let read = tokio::task::spawn_blocking(move || asker::answer(&line)).await;
+    read.unwrap_or_else(|error| Err(Failure::io(format!("the answer cannot be read: {error}"))))
+}
+
+fn not_given(reason: &str) -> ToolOutput {
+    ToolOutput::Error(format!("No output was given: {reason}."))
+}
+
+/// The external calls of a turn, whose outputs are asked for one after another.
+pub(super) struct Questions<'a> {
+    input: &'a Input,
+    waiting: VecDeque<Arc<ToolCall>>,
+    open: Option<Pin<Box<dyn Future<Output = Answered> + 'a>>>,
+}
+
+/// A call, and its output unless the question was interrupted.
+pub(super) type Answered = (Arc<ToolCall>, Option<ToolOutput>);
+
+impl<'a> Questions<'a> {
+    pub(super) fn new(input: &'a Input) -> Self {
+        Self { input, waiting: VecDeque::new(), open: None }
+    }
+
+    pub(super) fn add(&mut self, call: Arc<ToolCall>) {
+        self.waiting.push_back(call);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_none() && self.waiting.is_empty()
+    }
+
+    /// Waits for the next answer; for ever if there is no question. Dropping the future keeps the question open.
+    pub(super) async fn next(&mut self) -> Answered {
+        if self.open.is_none()
+            && let Some(call) = self.waiting.pop_front()
+        {
+            let input = self.input;
+            self.open = Some(Box::pin(async move {
+                let output = input.output(&call).await;
+                (call, output)
+            }));
+        }
+        let Some(open) = &mut self.open else { return std::future::pending().await };
+        let answered = open.await;
+        self.open = None;
+        answered
+    }
+}

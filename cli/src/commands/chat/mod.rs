@@ -1,0 +1,130 @@
+//! `oam chat`: a conversation, line by line.
+//!
+//! [`said`] tells what a line means, [`input`] gets the lines and the outputs of external tools, [`answer`] shows what the
+//! model says and does, and [`conversation`] is what goes on between them.
+
+mod answer;
+mod conversation;
+mod input;
+mod said;
+
+use std::{process::ExitCode, sync::Arc};
+
+use clap::Args;
+use oam_agent::{Agent, AgentOptions, AgentSetup};
+
+use crate::{
+    arguments::turn::TurnArguments,
+    console::Console,
+    failure::{Failure, ReportForm},
+    models::{OpenModel, SystemModel},
+    runtime::{self, End},
+    tools::ToolSet,
+    transcript_file::{Conversation, TranscriptFile},
+};
+use conversation::Chat;
+
+/// Talk with a model, line by line. /help lists the commands.
+///
+/// Ctrl-C stops an answer, or ends the chat where none is running; Ctrl-D in an empty line ends it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ChatArguments {
+    #[command(flatten)]
+    turn: TurnArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  oam chat -i 'You are Gorm, a grumpy blacksmith.' --tools tools.json --save-transcript gorm.json
+  printf 'Hello!\\n/usage\\n' | oam chat";
+
+pub(crate) fn run(arguments: &ChatArguments) -> ExitCode {
+    match chat(&arguments.turn) {
+        Ok(End::Done(())) => ExitCode::SUCCESS,
+        Ok(End::Interrupted(code)) => code,
+        Err(failure) => failure.report(ReportForm::Text),
+    }
+}
+
+fn chat(arguments: &TurnArguments) -> Result<End<()>, Failure> {
+    let resumed = arguments.resume.as_ref().map(TranscriptFile::read).transpose()?;
+    let tools = tools(arguments, resumed.as_ref())?;
+    let setup = setup(arguments, resumed, &tools)?;
+    let stderr = Console::stderr();
+    for warning in tools.warnings() {
+        stderr.line(&format!("Warning: {}", stderr.shown(warning)));
+    }
+    let model = SystemModel::choose(&arguments.model)?;
+    runtime::run_with_interrupts(async |mut interrupts| {
+        let model = tokio::select! {
+            biased;
+            () = interrupts.next() => return Ok(End::interrupted()),
+            model = model.open() => model,
+        };
+        let end = match agent(&model, setup) {
+            Ok(agent) => Chat::new(agent, tools, model.name, arguments.save_path(), interrupts)?.run().await,
+            Err(failure) => Err(failure),
+        };
+        model.close().await;
+        end
+    })
+}
+
+fn agent(model: &OpenModel, setup: AgentSetup) -> Result<Agent, Failure> {
+    model.expect_available()?;
+    Ok(Agent::new(Arc::clone(&model.model), setup)?)
+}
+
+/// The tools of the command line, or else those of the conversation that goes on.
+fn tools(arguments: &TurnArguments, resumed: Option<&TranscriptFile>) -> Result<ToolSet, Failure> {
+    let given = &arguments.tools;
+    let (Some(file), Some(path), false) = (resumed, &arguments.resume, given.are_given()) else {
+        return ToolSet::load(given.file.as_ref(), &given.inline);
+    };
+    match (&file.tools, file.setup()) {
+        (Some(saved), _) => ToolSet::from_saved(saved, &path.to_string()),
+        (None, Some(setup)) => {
+            let definitions: Result<Vec<_>, _> = setup.tools.iter().cloned().collect();
+            let definitions = definitions.map_err(|tool| {
+                let reason = tool.reason;
+                Failure::invalid_input(format!("{path}: tool '{}' cannot be used: {reason}", tool.name))
+            })?;
+            Ok(ToolSet::external(definitions))
+        }
+        (None, None) => Ok(ToolSet::default()),
+    }
+}
+
+fn setup(
+    arguments: &TurnArguments,
+    resumed: Option<TranscriptFile>,
+    tools: &ToolSet,
+) -> Result<AgentSetup, Failure> {
+    let saved = match resumed.map(|file| file.conversation) {
+        None => None,
+        Some(Conversation::Idle(saved)) => Some(saved),
+        Some(Conversation::Waiting(turn)) => {
+            let calls: Vec<_> = turn.pending().map(|call| format!("{} ({})", call.id, call.name)).collect();
+            return Err(Failure::usage(format!(
+                "The conversation waits for outputs of tool calls: {}. Give them with `oam respond --resume … \
+                 --tool-output ID=VALUE`, then go on here.",
+                calls.join(", ")
+            )));
+        }
+    };
+    let names: Vec<_> = tools.tools().iter().map(|tool| tool.name().as_str()).collect();
+    let saved_instructions =
+        saved.as_ref().and_then(|saved| saved.setup.as_ref()).and_then(|setup| setup.instructions.clone());
+    Ok(AgentSetup {
+        instructions: arguments.instructions.as_deref().map(Arc::from).or(saved_instructions),
+        tools: tools.for_agent().into(),
+        history: saved.map(|saved| saved.transcript).unwrap_or_default(),
+        options: AgentOptions {
+            policy: arguments.tools.policy(&names)?,
+            generation: arguments.generation.options(),
+            ..AgentOptions::default()
+        },
+        ..AgentSetup::default()
+    })
+}

@@ -1,0 +1,84 @@
+//! Where the prompt comes from.
+
+use serde_json::json;
+
+use super::respond;
+use crate::run::Run;
+
+fn prompt_of(run: Run) -> String {
+    run.script(&json!([{"template": "{prompt}"}])).ends_with(0).stdout
+}
+
+#[test]
+fn words_are_joined_and_piped_text_is_appended() {
+    assert_eq!(prompt_of(respond(["Good", "day,", "Gorm."])), "Good day, Gorm.\n");
+    assert_eq!(prompt_of(respond(["--no-stream"]).stdin("From a pipe.\n\n")), "From a pipe.\n");
+    assert_eq!(prompt_of(respond(["Summarize:"]).stdin("a\nb\r\n")), "Summarize:\n\na\nb\n");
+    assert_eq!(prompt_of(respond(["Hello!"]).stdin("\n")), "Hello!\n");
+    assert_eq!(prompt_of(respond(["Hello!", "--no-stdin"]).stdin("more")), "Hello!\n");
+    assert_eq!(prompt_of(respond(["--", "--json"])), "--json\n");
+}
+
+#[test]
+fn instructions_come_from_the_flag() {
+    let saved = |run: Run| {
+        let told = run.script(&json!([{"text": "Hi."}])).ends_with(0);
+        let file: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(told.path("c.json")).unwrap()).unwrap();
+        file["transcript"]["transcript"]["entries"][0].clone()
+    };
+    let entry = saved(respond(["Hello!", "-i", "You are Gorm.", "--save-transcript", "c.json"]));
+    assert_eq!(
+        (&entry["role"], &entry["contents"][0]["text"]),
+        (&json!("instructions"), &json!("You are Gorm."))
+    );
+}
+
+#[test]
+fn generation_flags_reach_the_model() {
+    let told = respond([
+        "Hi",
+        "--temperature",
+        "0.5",
+        "--max-tokens",
+        "20",
+        "--greedy",
+        "--save-transcript",
+        "c.json",
+    ])
+    .script(&json!([{"text": "Hi."}]))
+    .ends_with(0);
+    let file: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(told.path("c.json")).unwrap()).unwrap();
+    let options = &file["transcript"]["transcript"]["entries"][0]["options"];
+    assert_eq!(*options, json!({"temperature": 0.5, "maximumResponseTokens": 20}));
+}
+
+#[test]
+fn images_come_before_the_text() {
+    let told = respond(["--image", "a b.png", "--image", "./c.png", "--save-transcript", "t.json"])
+        .file("a b.png", "")
+        .file("c.png", "")
+        .stdin("")
+        .script(&json!([{"text": "A gate."}]))
+        .ends_with(0);
+    let file: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(told.path("t.json")).unwrap()).unwrap();
+    let contents = file["transcript"]["transcript"]["entries"][0]["contents"].as_array().unwrap().clone();
+    assert_eq!(contents.len(), 3);
+    assert!(contents[0]["url"].as_str().unwrap().starts_with("file:///"));
+    assert!(contents[0]["url"].as_str().unwrap().ends_with("/a%20b.png"));
+    assert_eq!((&contents[0]["type"], &contents[2]["text"]), (&json!("image"), &json!("")));
+}
+
+#[test]
+fn a_model_that_cannot_see_is_not_shown_images() {
+    let worker = |flag: &str| format!("{} worker scripted {flag}", oam_tests::oam_binary().display());
+    let ask = |flag: &str| {
+        respond(["What is it?", "--image", "a.png", "--json", "--worker", &worker(flag)]).file("a.png", "")
+    };
+    ask("--images").ends_with(0);
+    let (code, message) = ask("").ends_with(2).error();
+    assert_eq!(code, "invalid_request");
+    assert!(message.contains("images"), "{message}");
+}
