@@ -33,7 +33,8 @@ fn steps(file: &Path) -> Vec<Value> {
 
 #[test]
 fn every_end_leaves_a_whole_recording() {
-    let ends: [(&str, fn(&mut Oam), Option<i32>); 4] = [
+    type BringAbout = fn(&mut Oam);
+    let ends: [(&str, BringAbout, Option<i32>); 4] = [
         ("shutdown", |oam| drop(oam.ok("shutdown", json!({}))), Some(0)),
         ("SIGTERM", |oam| oam.signal(Signal::SIGTERM), Some(0)),
         ("SIGINT", |oam| oam.signal(Signal::SIGINT), Some(130)),

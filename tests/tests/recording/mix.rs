@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use oam_tests::{
-    Id, Message, Oam, Reply,
+    Builder, Id, Message, Oam, Reply, oam_binary,
     script::{call, calls, endless, error, feel, remember, reply, reply_in_pieces, text, tool, write_world},
 };
 use serde_json::{Value, json};
@@ -35,6 +35,37 @@ fn everything_that_a_model_is_asked_is_replayed_as_it_was() {
     assert_eq!(replayed.len(), recorded.len());
     let (file, again) = (fs::read_to_string(file).unwrap(), fs::read_to_string(again).unwrap());
     assert_eq!(again, file, "the recording of a replay is the recording itself");
+}
+
+#[test]
+fn an_answer_that_survived_a_crash_is_replayed_as_it_was_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, mark) = (folder.path().join("crash.json"), folder.path().join("mark"));
+    let worker = shell_words::join([
+        &oam_binary().display().to_string(),
+        "worker",
+        "scripted",
+        "--fault",
+        &format!("crash-streaming:once={}", mark.display()),
+    ]);
+    let heard = |builder: Builder| {
+        let mut oam = builder.start();
+        session(
+            &mut oam,
+            "gorm",
+            &[json!({"text": "Three. Don't touch them.", "chunks": 4})],
+            &[],
+            json!({}),
+        );
+        let turn = oam.start_turn_with("gorm", "Swords?", json!({"stream": true}));
+        let result = oam.wait_ok(&turn);
+        let events = oam.events(&turn);
+        finish(&mut oam);
+        (result, events)
+    };
+    let recorded = heard(Oam::builder().arg("--worker").arg(worker).arg("--record").arg(&file));
+    assert!(mark.exists(), "a worker has died");
+    assert_eq!(heard(replaying(&file)), recorded);
 }
 
 /// Plays everything; what must hold of it in any case is asserted on the way.

@@ -1,7 +1,10 @@
 //! What is said of files that cannot be used.
 
 use oam_recording::Recording;
+use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::stage::json;
 
 #[test]
 fn a_script_is_no_recording() {
@@ -51,6 +54,21 @@ fn errors_name_the_place() {
     for (recording, message) in cases {
         let error = Recording::from_json(&json!({"recording": recording})).unwrap_err();
         assert_eq!(error.message, message);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_file_is_read_or_refused(one in json(), other in json()) {
+        for recording in [
+            json!({"version": 1, "model": one, "counts": other}),
+            json!({"version": 1, "sessions": [{"session": "a", "steps": [one, {"key": other, "text": ""}]}]}),
+            json!({"version": 1, "npcs": [{"npc": "a", "steps": [{"key": {"turn": "0123456789abcdef"}, "said": [one], "toolCalls": other}]}]}),
+            one,
+        ] {
+            // It need not be usable.
+            let _ = Recording::from_json(&json!({"recording": recording}));
+        }
     }
 }
 

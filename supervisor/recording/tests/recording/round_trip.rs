@@ -8,11 +8,11 @@ use oam_agent::{
 };
 use oam_recording::{Owner, Recorder, RecordingDetail};
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::stage::{
-    Actor, End, Performance, REDACTED, Said, answer, noticed, read, replay, request, session,
+    Actor, End, Performance, REDACTED, Said, answer, json, members, noticed, read, replay, request, session,
 };
 
 /// One step of an exchange: who asks what, and what happens.
@@ -24,23 +24,6 @@ struct Scene {
     instructions: &'static str,
     prompt: String,
     performance: Performance,
-}
-
-fn json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<i32>().prop_map(|number| Value::from(f64::from(number) + 0.5)),
-        any::<String>().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(3, 16, 4, |inner| {
-        prop_oneof![vec(inner.clone(), 0..4).prop_map(Value::from), members(inner).prop_map(Value::Object)]
-    })
-}
-
-fn members(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<String, Value>> {
-    vec((any::<String>(), value), 0..4).prop_map(|members| members.into_iter().collect())
 }
 
 fn said() -> impl Strategy<Value = Said> {

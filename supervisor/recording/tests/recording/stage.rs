@@ -12,6 +12,7 @@ use oam_agent::{
     transcript::{Entry, Segment, Transcript},
 };
 use oam_recording::{Matching, Owner, Recorder, Recording, RecordingDetail, Replay};
+use proptest::{collection::vec, prelude::*};
 use serde_json::{Map, Value, json};
 
 /// Something that a model says.
@@ -218,3 +219,22 @@ pub(crate) fn with_fallback(document: &str, text: &str) -> String {
 
 /// Questions are left out.
 pub(crate) const REDACTED: RecordingDetail = RecordingDetail { questions: false, pace: false };
+
+/// Any JSON value, some levels deep.
+pub(crate) fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<i32>().prop_map(|number| Value::from(f64::from(number) + 0.5)),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![vec(inner.clone(), 0..4).prop_map(Value::from), members(inner).prop_map(Value::Object)]
+    })
+}
+
+/// Any members with such values.
+pub(crate) fn members(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<String, Value>> {
+    vec((any::<String>(), value), 0..4).prop_map(|members| members.into_iter().collect())
+}
