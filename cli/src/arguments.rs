@@ -2,6 +2,7 @@
 //! command takes stands with that command.
 
 pub(crate) mod model;
+pub(crate) mod recording;
 pub(crate) mod seconds;
 pub(crate) mod turn;
 
@@ -9,8 +10,9 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
-    completions::CompletionsArguments, man::ManArguments, respond::RespondArguments, schema::SchemaCommand,
-    status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
+    completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
+    respond::RespondArguments, schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments,
+    tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -33,6 +35,7 @@ pub(crate) enum Command {
     Respond(Box<RespondArguments>),
     Chat(ChatArguments),
     Available(AvailableArguments),
+    Demo(DemoArguments),
     Status(StatusArguments),
     Stdio(StdioArguments),
     /// Look at JSON Schemas as the model sees them.
@@ -41,6 +44,7 @@ pub(crate) enum Command {
     /// Look at tools before a model gets them.
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),
+    Record(RecordArguments),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),
@@ -62,12 +66,14 @@ pub(crate) enum WorkerCommand {
 
 const EXAMPLES: &str = "\
 Examples:
+  oam demo tavern                   meet somebody who lives in here
   oam available                     whether a model can be asked here
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 
 Environment:
   OAM_WORKER=CMD     the worker program, like --worker
-  OAM_SCRIPT=FILE    a script that is played instead of asking a model
+  OAM_SCRIPT=FILE    a script or recording that is played instead of asking a model
+  OAM_RECORD=FILE    write what the model answers, like oam record
 
 Each command has a --help of its own.";
 

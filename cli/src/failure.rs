@@ -91,6 +91,11 @@ impl Failure {
         Self::new(FailureCode::Io, message)
     }
 
+    /// The same with what it is about, an argument or variable, in front.
+    pub(crate) fn about(self, what: &str) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
+    }
+
     /// Tells the failure; returns what the process is to end with.
     pub(crate) fn report(&self, form: ReportForm) -> ExitCode {
         let error = json!({"code": self.code.as_str(), "message": self.message});

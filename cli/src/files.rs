@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// The same as for a line of the protocol, in bytes.
-const LONGEST_INPUT: usize = 64 << 20;
+pub(crate) const LONGEST_INPUT: usize = 64 << 20;
 /// How deep JSON may nest.
 const MAX_DEPTH: usize = 100;
 
@@ -144,6 +144,25 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     try_write(path, content)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
+}
+
+/// Fails when [`write`] would. Folders that are missing are made already.
+pub(crate) fn expect_writable(path: &Path) -> Result<(), Failure> {
+    try_to_be_writable(path)
+        .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
+}
+
+fn try_to_be_writable(path: &Path) -> io::Result<()> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
+    match fs::metadata(&path) {
+        Ok(existing) if existing.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(existing) if !existing.is_file() => Ok(()),
+        _ => {
+            let folder = path.parent().unwrap_or(Path::new("/"));
+            fs::create_dir_all(folder)?;
+            tempfile::tempfile_in(folder).map(drop)
+        }
+    }
 }
 
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {

@@ -244,7 +244,7 @@ impl Hold {
     }
 
     fn forget_keys(&self) {
-        if let Holder::Quiet(modes) = &*self.state() {
+        if let Holder::Quiet(modes) = &mut *self.state() {
             modes.forget_keys();
         }
     }

@@ -11,10 +11,12 @@ mod line_editor;
 mod logging;
 mod models;
 mod program;
+mod recording;
 mod runtime;
 mod schema_file;
 mod script_file;
 mod supervisor_methods;
+mod tavern;
 mod tool_activity;
 mod tool_output;
 mod tools;
@@ -41,10 +43,12 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::AgentReadme(arguments)) => commands::agent_readme::run(&arguments),
         Some(Command::Completions(arguments)) => commands::completions::run(&arguments),
         Some(Command::Man(arguments)) => commands::man::run(&arguments),
+        Some(Command::Demo(arguments)) => commands::demo::run(arguments),
         Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
         Some(Command::Schema(command)) => commands::schema::run(&command),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
+        Some(Command::Record(arguments)) => commands::record::run(&arguments),
         Some(Command::Stdio(arguments)) => commands::stdio::run(&arguments),
         Some(Command::Tools(command)) => commands::tools::run(&command),
         Some(Command::Worker(WorkerCommand::Scripted { arguments })) => {

@@ -2,43 +2,154 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use oam_agent::{ErrorCode, Model, Script, UnavailableModel, UnavailableReason};
-use oam_bridge::ModelFactory;
+use oam_agent::{ErrorCode, Model, UnavailableModel, UnavailableReason};
+use oam_bridge::{ModelFactory, ModelUse};
+use oam_recording::{Matching, Replay};
 use oam_workers::{PoolConfig, WorkerCommand, WorkerPool};
 
 use crate::{
-    arguments::model::{ModelArguments, WorkerArguments},
-    failure::{Failure, FailureCode},
-    program,
-    script_file::{self, ScriptedSystem},
+    arguments::{
+        model::{ModelArguments, WorkerArguments},
+        recording::{RecordingArguments, ReplayMatch},
+    },
+    failure::{Failure, FailureCode, ReportForm},
+    files, program,
+    recording::{self, ActiveRecording, RecordingTarget, ReplayedModels},
+    script_file::{ScriptFile, ScriptedSystem},
 };
 
 const WORKER_VARIABLE: &str = "OAM_WORKER";
 /// The worker for Apple's model, as it is installed.
 const INSTALLED_WORKER: &str = "oam-worker-swift";
 
+/// What models are told of who asks them where a command does so itself.
+const OWN_CONVERSATION: &str = "main";
+
 /// What stands behind the model "system".
 #[derive(Debug)]
-pub(crate) enum SystemModel {
-    Script(Script),
+pub(crate) struct SystemModel {
+    backing: Backing,
+    source: ModelSource,
+    /// Where what it answers is written.
+    recording: Option<RecordingTarget>,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Script(ScriptedSystem),
+    Replay(Replay),
     Workers(PoolConfig),
     None,
 }
 
 impl SystemModel {
-    /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed. Failures name the argument
-    /// or variable and what to do.
+    /// Chooses by arguments, then `OAM_SCRIPT`, then `OAM_WORKER`, then what is installed; it is recorded if
+    /// `OAM_RECORD` says so. Failures name the argument or variable and what to do.
     pub(crate) fn choose(arguments: &ModelArguments) -> Result<Self, Failure> {
-        Self::find(arguments).map(|(model, _)| model)
+        let (backing, source) = Backing::choose(arguments, None)?;
+        Ok(Self { backing, source, recording: RecordingTarget::from_environment()? })
     }
 
-    /// Chooses the same way, and tells where the model was found.
-    pub(crate) fn find(arguments: &ModelArguments) -> Result<(Self, ModelSource), Failure> {
+    /// A worker with this command; recorded in the same way.
+    pub(crate) fn of_worker(command: WorkerCommand) -> Result<Self, Failure> {
+        let backing = Backing::Workers(PoolConfig::new(command));
+        Ok(Self { backing, source: ModelSource::Argument, recording: RecordingTarget::from_environment()? })
+    }
+
+    /// Chooses the same way, with workers kept as the arguments say, and recordings as those say. A script stands in for
+    /// the workers that would be there otherwise; without either, settings for workers are a mistake.
+    pub(crate) fn choose_with_settings(
+        arguments: &WorkerArguments,
+        recordings: &RecordingArguments,
+    ) -> Result<Self, Failure> {
+        let matching = recordings.replay_match;
+        let (backing, source) = match &recordings.replay {
+            Some(path) => {
+                let file = ScriptFile::read(&files::with_home(path), "--replay")?;
+                (Backing::of_file(file, recording::matching(matching)?), ModelSource::Argument)
+            }
+            None => Backing::choose(&arguments.model, matching)?,
+        };
+        if matching.is_some() && !matches!(backing, Backing::Replay(_)) {
+            return Err(Failure::usage(
+                "--replay-match without a recording: name its file with --replay or OAM_SCRIPT",
+            ));
+        }
+        let backing = match (backing, arguments.settings_given().as_slice()) {
+            (Backing::Workers(config), _) => Backing::Workers(arguments.applied_to(config)),
+            (Backing::None, settings @ [_, ..]) => {
+                return Err(Failure::usage(format!(
+                    "{} without a worker: name one with --worker or {WORKER_VARIABLE}",
+                    settings.join(", ")
+                )));
+            }
+            (backing, _) => backing,
+        };
+        Ok(Self { backing, source, recording: RecordingTarget::choose(recordings)? })
+    }
+
+    /// Where the model was found.
+    pub(crate) fn source(&self) -> ModelSource {
+        self.source
+    }
+
+    /// The worker program, if the model is one.
+    pub(crate) fn worker(&self) -> Option<&WorkerCommand> {
+        match &self.backing {
+            Backing::Workers(config) => Some(&config.command),
+            Backing::Script(_) | Backing::Replay(_) | Backing::None => None,
+        }
+    }
+
+    /// The models, on the current runtime.
+    pub(crate) fn start(self) -> StartedModels {
+        let (models, pool): (Arc<dyn ModelFactory>, _) = match self.backing {
+            Backing::Script(script) => (Arc::new(script), None),
+            Backing::Replay(replay) => (Arc::new(ReplayedModels(replay)), None),
+            Backing::Workers(config) => {
+                let pool = WorkerPool::start(config);
+                (Arc::new(PooledSystem(Arc::new(pool.clone()))), Some(pool))
+            }
+            Backing::None => (Arc::new(NoWorker), None),
+        };
+        match self.recording.map(RecordingTarget::start) {
+            Some(recording) => {
+                StartedModels { models: recording.of(models), pool, recording: Some(recording) }
+            }
+            None => StartedModels { models, pool, recording: None },
+        }
+    }
+
+    /// The model for a command that asks it itself, on the current runtime; with workers once the first one is ready, or
+    /// has failed to get ready. One conversation needs no spare worker.
+    pub(crate) async fn open(self) -> OpenModel {
+        let name = match self.backing {
+            Backing::Script(_) | Backing::Replay(_) => ModelName::Scripted,
+            Backing::Workers(_) | Backing::None => ModelName::System,
+        };
+        let backing = match self.backing {
+            Backing::Workers(config) => Backing::Workers(PoolConfig { spare: false, ..config }),
+            other => other,
+        };
+        let StartedModels { models, pool, recording } = Self { backing, ..self }.start();
+        if let Some(pool) = &pool {
+            pool.settled().await;
+        }
+        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, pool, recording }
+    }
+}
+
+impl Backing {
+    /// What is asked, and where it was found.
+    fn choose(
+        arguments: &ModelArguments,
+        matching: Option<ReplayMatch>,
+    ) -> Result<(Self, ModelSource), Failure> {
         if let Some(command) = &arguments.worker {
             return Ok((worker("--worker", command)?, ModelSource::Argument));
         }
-        if let Some(script) = script_file::from_environment()? {
-            return Ok((Self::Script(script), ModelSource::Script));
+        if let Some(file) = ScriptFile::from_environment()? {
+            return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
         if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
             let command =
@@ -54,44 +165,19 @@ impl SystemModel {
         })
     }
 
-    /// Chooses the same way, with workers kept as the arguments say. A script stands in for the workers that would be
-    /// there otherwise; without either, settings for workers are a mistake.
-    pub(crate) fn choose_with_settings(arguments: &WorkerArguments) -> Result<Self, Failure> {
-        match (Self::choose(&arguments.model)?, arguments.settings_given().as_slice()) {
-            (Self::Workers(config), _) => Ok(Self::Workers(arguments.applied_to(config))),
-            (Self::None, settings @ [_, ..]) => Err(Failure::usage(format!(
-                "{} without a worker: name one with --worker or {WORKER_VARIABLE}",
-                settings.join(", ")
-            ))),
-            (model, _) => Ok(model),
+    fn of_file(file: ScriptFile, matching: Matching) -> Self {
+        match file {
+            ScriptFile::Script(script) => Self::Script(script),
+            ScriptFile::Recording(recording) => Self::Replay(Replay::new(recording, matching)),
         }
     }
+}
 
-    /// The models, on the current runtime; with workers also their pool.
-    pub(crate) fn start(self) -> (Arc<dyn ModelFactory>, Option<WorkerPool>) {
-        match self {
-            Self::Script(script) => (Arc::new(ScriptedSystem::new(script)), None),
-            Self::Workers(config) => {
-                let pool = WorkerPool::start(config);
-                (Arc::new(PooledSystem(Arc::new(pool.clone()))), Some(pool))
-            }
-            Self::None => (Arc::new(NoWorker), None),
-        }
-    }
-
-    /// The model for a command that asks it itself, on the current runtime; with workers once the first one is ready, or
-    /// has failed to get ready. One conversation needs no spare worker.
-    pub(crate) async fn open(self) -> OpenModel {
-        let name = if matches!(self, Self::Script(_)) { ModelName::Scripted } else { ModelName::System };
-        let (models, pool) = match self {
-            Self::Workers(config) => Self::Workers(PoolConfig { spare: false, ..config }).start(),
-            other => other.start(),
-        };
-        if let Some(pool) = &pool {
-            pool.settled().await;
-        }
-        OpenModel { model: models.system(), name, pool }
-    }
+/// Models that can be asked for, and what runs behind them.
+pub(crate) struct StartedModels {
+    pub(crate) models: Arc<dyn ModelFactory>,
+    pub(crate) pool: Option<WorkerPool>,
+    pub(crate) recording: Option<ActiveRecording>,
 }
 
 /// Where a model was found.
@@ -106,6 +192,16 @@ pub(crate) enum ModelSource {
     /// Beside this program.
     Installed,
     Nowhere,
+}
+
+impl ModelSource {
+    /// Whether somebody named the model, rather than that it happens to be installed, or not.
+    pub(crate) fn is_named(self) -> bool {
+        match self {
+            Self::Argument | Self::Script | Self::Variable => true,
+            Self::Installed | Self::Nowhere => false,
+        }
+    }
 }
 
 /// What files and results call a model.
@@ -130,6 +226,8 @@ pub(crate) struct OpenModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: ModelName,
     pool: Option<WorkerPool>,
+    /// Saved when it is dropped.
+    recording: Option<ActiveRecording>,
 }
 
 impl OpenModel {
@@ -156,6 +254,9 @@ impl OpenModel {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
+        if let Some(Err(failure)) = self.recording.map(ActiveRecording::finish) {
+            failure.report(ReportForm::Text);
+        }
     }
 }
 
@@ -175,7 +276,7 @@ fn reason_hint(reason: UnavailableReason) -> String {
 struct PooledSystem(Arc<WorkerPool>);
 
 impl ModelFactory for PooledSystem {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         Arc::clone(&self.0) as Arc<dyn Model>
     }
 }
@@ -184,7 +285,7 @@ impl ModelFactory for PooledSystem {
 struct NoWorker;
 
 impl ModelFactory for NoWorker {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let hint = format!(
             "{} To develop and test without a model, use a scripted one: \"model\": {{\"type\": \"scripted\", …}}.",
             no_worker_hint()
@@ -200,14 +301,14 @@ fn no_worker_hint() -> String {
     )
 }
 
-fn worker(source: &str, command: &str) -> Result<SystemModel, Failure> {
+fn worker(source: &str, command: &str) -> Result<Backing, Failure> {
     let words = shell_words::split(command)
         .map_err(|error| Failure::usage(format!("{source}: {command}: {error}")))?;
     let mut words = words.into_iter();
     let program = words.next().ok_or_else(|| Failure::usage(format!("{source} names no program")))?;
     program::check(&program).map_err(|reason| Failure::usage(format!("{source}: {reason}")))?;
     let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
-    Ok(SystemModel::Workers(PoolConfig::new(command)))
+    Ok(Backing::Workers(PoolConfig::new(command)))
 }
 
 /// The worker beside this program, or in the libexec folder beside its folder.

@@ -1,43 +1,60 @@
-//! `OAM_SCRIPT`: a script that stands in for the system model.
+//! Scripts and recordings that stand in for the system model.
 
-use std::{env, path::PathBuf, sync::Arc};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel};
-use oam_bridge::ModelFactory;
+use oam_bridge::{ModelFactory, ModelUse};
+use oam_recording::Recording;
 
 use crate::{failure::Failure, files::InputPath};
 
-const VARIABLE: &str = "OAM_SCRIPT";
+pub(crate) const VARIABLE: &str = "OAM_SCRIPT";
 
-/// The script that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
-pub(crate) fn from_environment() -> Result<Option<Script>, Failure> {
-    let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from) else {
-        return Ok(None);
-    };
-    let failed = |reason: String| Failure::invalid_input(format!("{VARIABLE}: {reason}"));
-    let value = InputPath::File(path.clone()).read_json().map_err(|failure| failed(failure.message))?;
-    let script = Script::from_steps_or_object(&value, "");
-    script.map(Some).map_err(|error| failed(format!("{}: {}", path.display(), error.message)))
+/// What a file stands in with.
+#[derive(Debug)]
+pub(crate) enum ScriptFile {
+    Script(ScriptedSystem),
+    Recording(Recording),
+}
+
+impl ScriptFile {
+    /// The file that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
+    pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
+        let path = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        path.map(|path| Self::read(&path, VARIABLE)).transpose()
+    }
+
+    /// Reads a file that `source`, an argument or variable, names.
+    pub(crate) fn read(path: &Path, source: &'static str) -> Result<Self, Failure> {
+        let failed = |reason: String| Failure::invalid_input(format!("{source}: {reason}"));
+        let in_file = |reason: String| failed(format!("{}: {reason}", path.display()));
+        let value =
+            InputPath::File(path.to_owned()).read_json().map_err(|failure| failed(failure.message))?;
+        if let Some(recording) = Recording::from_json(&value).map_err(|error| in_file(error.message))? {
+            return Ok(Self::Recording(recording));
+        }
+        let script = Script::from_steps_or_object(&value, "").map_err(|error| in_file(error.message))?;
+        Ok(Self::Script(ScriptedSystem { script, source }))
+    }
 }
 
 /// A system model that is a script: each use gets its own copy.
 #[derive(Debug)]
 pub(crate) struct ScriptedSystem {
     script: Script,
-}
-
-impl ScriptedSystem {
-    pub(crate) fn new(script: Script) -> Self {
-        Self { script }
-    }
+    source: &'static str,
 }
 
 impl ModelFactory for ScriptedSystem {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let availability = Availability {
             unavailable: None,
             context_size: DEFAULT_CONTEXT_SIZE,
-            variant: Some(format!("scripted ({VARIABLE})")),
+            variant: Some(format!("scripted ({})", self.source)),
             supported_languages: Vec::new(),
         };
         Arc::new(ScriptedModel::with_availability(self.script.clone(), availability))

@@ -10,7 +10,7 @@ use std::{
     fs::{self, File},
     io::{Read, Write},
     num::NonZero,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, ExitStatus},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -64,7 +64,8 @@ pub mod keys {
 
 /// A program under a pseudo-terminal. Killed when dropped.
 pub struct Terminal {
-    child: Child,
+    child: Mutex<Child>,
+    pid: Pid,
     pty: Arc<Pty>,
     screen: Arc<Screen>,
     /// The modes before the program ran.
@@ -109,8 +110,13 @@ impl Terminal {
 
     /// Types a text, or presses [keys].
     pub fn press(&self, keys: &str) -> &Self {
+        self.press_bytes(keys.as_bytes())
+    }
+
+    /// Sends bytes that may be no text.
+    pub fn press_bytes(&self, bytes: &[u8]) -> &Self {
         // A program that is gone already shows in what is waited for next.
-        let _ = (&*self.pty).write_all(keys.as_bytes());
+        let _ = (&*self.pty).write_all(bytes);
         self
     }
 
@@ -166,7 +172,7 @@ impl Terminal {
 
     /// The program's process.
     pub fn pid(&self) -> Pid {
-        Pid::from_raw(i32::try_from(self.child.id()).unwrap())
+        self.pid
     }
 
     /// Sends the program a signal.
@@ -187,19 +193,14 @@ impl Terminal {
 
     /// Waits for the end of the program, which must be this exit code, and looks at what it leaves behind.
     #[track_caller]
-    pub fn ends_with(mut self, code: i32) -> Ended {
-        let status = self.child.wait_timeout(DEADLINE).unwrap();
+    pub fn ends_with(&self, code: i32) -> Ended<'_> {
+        let status = self.child().wait_timeout(DEADLINE).unwrap();
         let status = status.unwrap_or_else(|| panic!("it goes on; {}", self.state().description()));
         self.wait("nobody on the terminal", |state| state.is_closed);
         let description = self.state().description();
         assert_eq!(status.code(), Some(code), "{status}; {description}");
         self.assert_restored(status);
-        Ended {
-            screen: self.screen(),
-            output: self.output(),
-            folder: self.folder.path().to_owned(),
-            terminal: self,
-        }
+        Ended { screen: self.screen(), output: self.output(), terminal: self }
     }
 
     #[track_caller]
@@ -229,6 +230,10 @@ impl Terminal {
         self
     }
 
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.screen.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -237,23 +242,22 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         // It may have ended before.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let mut child = self.child();
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
 /// What is left of a program under a terminal.
-pub struct Ended {
+pub struct Ended<'a> {
     /// What could be seen at the end.
     pub screen: String,
     /// All that the program wrote, control sequences included.
     pub output: String,
-    /// The folder that it ran in, as long as this value lives.
-    pub folder: PathBuf,
-    terminal: Terminal,
+    terminal: &'a Terminal,
 }
 
-impl Ended {
+impl Ended<'_> {
     /// A file in the folder that the program ran in.
     pub fn file(&self, name: &str) -> String {
         self.terminal.file(name)
@@ -321,13 +325,14 @@ impl TerminalBuilder {
             command = command.stdout(file);
         }
         let child = command.spawn(pts).unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
         let pty = Arc::new(pty);
         let parser = vt100::Parser::new(cells(lines), cells(columns), 0);
         let state = State { parser, output: Vec::new(), is_closed: false };
         let screen = Arc::new(Screen { state: Mutex::new(state), changed: Condvar::new() });
         let (read_pty, read_screen) = (Arc::clone(&pty), Arc::clone(&screen));
         thread::spawn(move || read_screen.read(&read_pty));
-        Terminal { child, pty, screen, modes, folder: self.folder }
+        Terminal { child: Mutex::new(child), pid, pty, screen, modes, folder: self.folder }
     }
 }
 

@@ -5,6 +5,7 @@
 mod text;
 
 use std::{
+    iter,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -67,7 +68,7 @@ struct SeenWorkers {
 }
 
 pub(crate) fn run(arguments: &StatusArguments) -> ExitCode {
-    let seen = SystemModel::find(&arguments.model).and_then(|found| runtime::run(look(found)));
+    let seen = SystemModel::choose(&arguments.model).and_then(|model| runtime::run(look(model)));
     let stdout = Console::stdout();
     match seen {
         Err(failure) => failure.report(if arguments.json { ReportForm::Json } else { ReportForm::Text }),
@@ -86,15 +87,12 @@ pub(crate) fn run(arguments: &StatusArguments) -> ExitCode {
     }
 }
 
-async fn look((model, source): (SystemModel, ModelSource)) -> Result<Seen, Failure> {
-    let command = match &model {
-        SystemModel::Workers(config) => {
-            let program = config.command.program.as_os_str();
-            let words = [program].into_iter().chain(config.command.arguments.iter().map(AsRef::as_ref));
-            Some(words.map(|word| word.to_string_lossy().into_owned()).collect())
-        }
-        SystemModel::Script(_) | SystemModel::None => None,
-    };
+async fn look(model: SystemModel) -> Result<Seen, Failure> {
+    let source = model.source();
+    let command = model.worker().map(|worker| {
+        let words = iter::once(worker.program.as_os_str()).chain(worker.arguments.iter().map(AsRef::as_ref));
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    });
     let started = Instant::now();
     let model = model.open().await;
     let took = started.elapsed();

@@ -11,14 +11,14 @@ use oam_bridge::{
 use crate::{
     arguments::{
         model::WorkerArguments,
+        recording::RecordingArguments,
         seconds::{self, ToolTimeout},
     },
     logging::{self, LogLevel},
-    models::SystemModel,
+    models::{StartedModels, SystemModel},
+    recording::ActiveRecording,
     supervisor_methods::SupervisorMethods,
 };
-
-const USAGE_ERROR: u8 = 2;
 
 /// How long the first requests wait for the first worker, so that what is said of the model is true.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
@@ -46,6 +46,9 @@ pub(crate) struct StdioArguments {
 
     #[command(flatten)]
     pub(crate) workers: WorkerArguments,
+
+    #[command(flatten)]
+    pub(crate) recordings: RecordingArguments,
 }
 
 const EXAMPLES: &str = r#"Examples:
@@ -53,12 +56,15 @@ const EXAMPLES: &str = r#"Examples:
   oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
 Environment:
-  OAM_SCRIPT=FILE  each session on the model "system" plays its own copy of this script
-  OAM_WORKER=CMD   like --worker; looked at after --worker and OAM_SCRIPT
-  OAM_WORKER_…     handed to workers, which see little else of the environment
+  OAM_SCRIPT=FILE       each session on the model "system" plays its own copy of this script;
+                        a recording is replayed, as OAM_REPLAY_MATCH=strict|lenient says
+  OAM_RECORD=FILE       like --record; OAM_RECORD_REDACT=1 and OAM_RECORD_PACE=1: the same
+  OAM_WORKER=CMD        like --worker; looked at after --worker and OAM_SCRIPT
+  OAM_WORKER_…          handed to workers, which see little else of the environment
 
-Exit codes: 0 done, also by SIGTERM; 1 the client did not read, or a stream failed; 2 wrong
-arguments, an unusable script or worker program; 130 interrupted (SIGINT).
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, or the recording
+cannot be written; 2 wrong arguments, an unusable script, recording or worker program;
+130 interrupted (SIGINT).
 The protocol: docs/PROTOCOL.md. Workers: docs/OPERATIONS.md."#;
 
 fn max_sessions(text: &str) -> Result<usize, String> {
@@ -71,11 +77,11 @@ fn max_sessions(text: &str) -> Result<usize, String> {
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     // Without a log there is still a bridge.
     let _logging = logging::init("stdio", arguments.log_level);
-    let model = match SystemModel::choose_with_settings(&arguments.workers) {
+    let model = match SystemModel::choose_with_settings(&arguments.workers, &arguments.recordings) {
         Ok(model) => model,
         Err(error) => {
             tracing::error!("{error}");
-            return ExitCode::from(USAGE_ERROR);
+            return ExitCode::from(error.code.exit_code());
         }
     };
     match serve_until_end(arguments, model) {
@@ -94,7 +100,7 @@ fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result
     let end = runtime.block_on(async {
         // Before there is a worker that a signal could leave behind.
         let mut signals = StopSignals::listen()?;
-        let (models, pool) = model.start();
+        let StartedModels { models, pool, recording } = model.start();
         let mut config = BridgeConfig {
             max_sessions: arguments.max_sessions,
             tool_timeout: arguments.tool_timeout.0,
@@ -125,9 +131,17 @@ fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result
                 () = pool.stop() => {}
             }
         }
-        end
+        let saved = recording.map_or(Ok(()), ActiveRecording::finish);
+        end.map(|end| (end, saved))
     });
     // A thread that reads a terminal cannot be interrupted, and nothing that still runs matters now.
     runtime.shutdown_background();
-    Ok(end?.exit_code())
+    let (end, saved) = end?;
+    Ok(match saved {
+        Ok(()) => end.exit_code(),
+        Err(failure) => {
+            tracing::error!("{failure}");
+            failure.code.exit_code()
+        }
+    })
 }

@@ -83,9 +83,11 @@ impl QuietModes {
     }
 
     /// Drops what has been typed or pasted and not been read.
-    pub(super) fn forget_keys(&self) {
-        // Then it is read.
+    pub(super) fn forget_keys(&mut self) {
+        // What cannot be dropped is read as if it were typed now.
         let _ = tcflush(&self.tty.input, FlushArg::TCIFLUSH);
+        // Whoever cannot be told sees the empty line.
+        let _ = self.tty.output.write_all(b"(that was not UTF-8, and is forgotten)\r\n");
     }
 
     /// Leaves a line that is being edited.

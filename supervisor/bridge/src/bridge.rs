@@ -22,7 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     client_calls::ClientCalls,
-    config::BridgeConfig,
+    config::{BridgeConfig, ModelUse},
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
@@ -169,8 +169,8 @@ impl Bridge {
     }
 
     /// The model behind `"model": "system"`.
-    pub fn system_model(&self) -> Arc<dyn Model> {
-        self.inner.config.models.system()
+    pub fn system_model(&self, for_use: ModelUse<'_>) -> Arc<dyn Model> {
+        self.inner.config.models.system(for_use)
     }
 
     /// The types of models that requests may name.

@@ -15,7 +15,7 @@ use oam_agent::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{bridge::Bridge, message::BridgeError, params::Params};
+use crate::{bridge::Bridge, config::ModelUse, message::BridgeError, params::Params};
 
 pub(crate) use npc::{memory, npc_options};
 pub(crate) use persona::persona;
@@ -333,6 +333,8 @@ pub(crate) struct ModelChoice {
     pub(crate) kind: String,
 }
 
+/// The member that names a model.
+const KEY: &str = "model";
 const SYSTEM: &str = "system";
 const SCRIPTED: &str = "scripted";
 
@@ -347,37 +349,41 @@ impl ModelChoice {
     }
 }
 
-/// The model at `key`; the system model when absent.
-pub(crate) fn model(bridge: &Bridge, params: &Params<'_>, key: &str) -> Result<ModelChoice, BridgeError> {
+/// The model that the member `model` names; the system model when absent.
+pub(crate) fn model(
+    bridge: &Bridge,
+    params: &Params<'_>,
+    for_use: ModelUse<'_>,
+) -> Result<ModelChoice, BridgeError> {
     let config = bridge.config();
     let no_members = Map::new();
-    let (kind, members) = match params.get(key) {
+    let (kind, members) = match params.get(KEY) {
         None => (SYSTEM, &no_members),
         Some(Value::String(kind)) => (kind.as_str(), &no_members),
         Some(Value::Object(members)) => {
             let kind = members.get("type").and_then(Value::as_str).ok_or_else(|| {
-                let path = params.path(key);
+                let path = params.path(KEY);
                 BridgeError::invalid_params(format!(
                     "Parameter '{path}.type' must be a string that names a model type."
                 ))
             })?;
             (kind, members)
         }
-        Some(_) => return Err(params.mistyped(key, "a model name or an object with a 'type'")),
+        Some(_) => return Err(params.mistyped(KEY, "a model name or an object with a 'type'")),
     };
     let model = match kind {
-        SYSTEM => config.models.system(),
+        SYSTEM => config.models.system(for_use),
         SCRIPTED if !config.allow_scripted_models => {
             return Err(BridgeError::invalid_params("Scripted models are switched off here."));
         }
         SCRIPTED => {
-            let value = params.get(key).filter(|value| value.is_object());
-            let script = value.map(|value| Script::from_json(value, &params.path(key))).transpose();
+            let value = params.get(KEY).filter(|value| value.is_object());
+            let script = value.map(|value| Script::from_json(value, &params.path(KEY))).transpose();
             let script = script.map_err(|error| BridgeError::invalid_params(error.message))?;
             Arc::new(ScriptedModel::new(script.unwrap_or_default()))
         }
         custom => match config.models.custom(custom, members) {
-            Some(model) => model.map_err(|reason| params.invalid(key, reason))?,
+            Some(model) => model.map_err(|reason| params.invalid(KEY, reason))?,
             None => return Err(unknown_model(bridge, custom)),
         },
     };

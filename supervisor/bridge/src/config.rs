@@ -67,10 +67,23 @@ impl fmt::Debug for BridgeConfig {
     }
 }
 
+/// What a model is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ModelUse<'a> {
+    /// The conversation of the session with this id.
+    Session(&'a str),
+    /// The conversation and the barks of the NPC with this id.
+    Npc(&'a str),
+    /// What one request of this method asks, outside of any conversation. It may ask several things at once.
+    Request(&'a str),
+    /// Nothing is asked: only what is known of the model is told.
+    Availability,
+}
+
 /// Makes the models that requests name. Scripted models are the bridge's own.
 pub trait ModelFactory: Send + Sync {
-    /// The model behind `"model": "system"`. Called for each session, NPC or request that uses it.
-    fn system(&self) -> Arc<dyn Model>;
+    /// The model behind `"model": "system"`, for one use. Called for each session, NPC or request that uses it.
+    fn system(&self, for_use: ModelUse<'_>) -> Arc<dyn Model>;
 
     /// The names of custom model types, for error messages and `initialize`.
     fn custom_types(&self) -> Vec<String> {
@@ -94,7 +107,7 @@ pub trait ModelFactory: Send + Sync {
 pub struct NoSystemModel;
 
 impl ModelFactory for NoSystemModel {
-    fn system(&self) -> Arc<dyn Model> {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         Arc::new(UnavailableModel::new(
             UnavailableReason::DeviceNotEligible,
             "The system model is not available here: it needs a Mac with Apple Intelligence. Use a scripted model \

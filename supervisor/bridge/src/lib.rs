@@ -55,7 +55,7 @@ mod turn_host;
 mod worlds;
 
 pub use bridge::Bridge;
-pub use config::{BridgeConfig, ModelFactory, NoSystemModel};
+pub use config::{BridgeConfig, ModelFactory, ModelUse, NoSystemModel};
 pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;
 pub use queue::{Operation, OperationQueue};

@@ -43,6 +43,10 @@ impl<T> Id<T> {
     pub(crate) fn new(text: &str) -> Self {
         Self { text: text.into(), kind: PhantomData }
     }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
 }
 
 impl<T> Clone for Id<T> {

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     exit::Exit,
-    status::{PoolEvent, PoolStatus},
+    status::{KilledWorker, PoolEvent, PoolStatus},
     worker_id::WorkerId,
 };
 
@@ -23,6 +23,7 @@ pub(crate) enum Input {
     CountTokens { id: StepId, request: StepRequest, count: oneshot::Sender<u32> },
     Prewarm { instructions: Option<String> },
     Status { reply: oneshot::Sender<PoolStatus> },
+    KillBusy { reply: oneshot::Sender<Option<KilledWorker>> },
     Stop { done: oneshot::Sender<()> },
     Message { worker: WorkerId, message: FromWorker },
     Violation { worker: WorkerId, reason: String },

@@ -21,5 +21,7 @@ mod worker_id;
 pub use config::{PoolConfig, StreamingPolicy, WorkerCommand};
 pub use exit::{Exit, ExitCause, KillReason};
 pub use model::WorkerPool;
-pub use status::{Counters, ExitStatusReport, HangCause, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus};
+pub use status::{
+    Counters, ExitStatusReport, HangCause, KilledWorker, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus,
+};
 pub use worker_id::WorkerId;

@@ -13,7 +13,7 @@ use crate::{
     config::PoolConfig,
     exchange::{Asker, Ended, Input, Joined, Known, Piece, Shared},
     pool::Actor,
-    status::{PoolEvent, PoolStatus},
+    status::{KilledWorker, PoolEvent, PoolStatus},
 };
 
 /// When more pieces of an answer wait than these, those that can be are joined: whoever hears them is behind, and what
@@ -81,6 +81,15 @@ impl WorkerPool {
         let (reply, status) = oneshot::channel();
         self.pool.send(Input::Status { reply }).ok()?;
         status.await.ok()
+    }
+
+    /// Kills a worker that is playing a step, if there is one (SIGKILL). For showing and testing what follows: the pool
+    /// hears of it as of any other death. A step asked for before, on the same task, has reached its worker if one was
+    /// ready. The worker may have ended the step in the moment it is killed.
+    pub async fn kill_busy_worker(&self) -> Option<KilledWorker> {
+        let (reply, killed) = oneshot::channel();
+        self.pool.send(Input::KillBusy { reply }).ok()?;
+        killed.await.ok()?
     }
 
     /// Ends all workers, politely first; resolves when the last one is reaped. Steps fail with `model_unavailable`.

@@ -22,12 +22,17 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::PoolConfig,
     convert,
-    core::{Action, Core, Event, health::Breaker, step::Growth, worker::Abilities},
+    core::{
+        Action, Core, Event,
+        health::Breaker,
+        step::Growth,
+        worker::{Abilities, Worker},
+    },
     exchange::{Asker, Ended, Input, Piece, Shared},
     exit::{Exit, ExitCause},
     link::{self, Outgoing},
     process, report,
-    status::{PoolEvent, PoolStatus, WorkerProgram, WorkerStatus},
+    status::{KilledWorker, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus},
     worker_id::WorkerId,
 };
 
@@ -172,6 +177,9 @@ impl Actor {
             }
             Input::Status { reply } => {
                 let _ = reply.send(self.status());
+            }
+            Input::KillBusy { reply } => {
+                let _ = reply.send(self.kill_busy());
             }
             Input::Stop { done } => {
                 self.stopping.push(done);
@@ -394,6 +402,15 @@ impl Actor {
         if let Some(running) = self.running.get(&worker) {
             let _ = running.signals.send(signal);
         }
+    }
+
+    /// The core is not told: it learns of this death as of any other.
+    fn kill_busy(&self) -> Option<KilledWorker> {
+        let is_busy = |worker: &Worker| worker.serving().is_some_and(|serving| !serving.steps.is_empty());
+        let worker = self.core.workers().find_map(|(id, worker)| is_busy(worker).then_some(id))?;
+        let pid = self.running.get(&worker)?.pid;
+        self.signal(worker, Signal::SIGKILL);
+        Some(KilledWorker { worker, pid })
     }
 
     fn ready_workers(&self) -> Vec<WorkerId> {

@@ -147,6 +147,15 @@ pub struct WorkerStatus {
     pub steps: u64,
 }
 
+/// A worker that was killed on demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KilledWorker {
+    /// The worker.
+    pub worker: WorkerId,
+    /// Its process id.
+    pub pid: u32,
+}
+
 /// What a worker says it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod available;
+mod chat;
 mod command_tools;
+mod demo;
 mod failures;
 mod help;
 mod respond;
@@ -11,4 +13,5 @@ mod run;
 mod schema;
 mod status;
 mod terminal_chat;
+mod terminal_demo;
 mod tools_files;

@@ -1,6 +1,11 @@
 //! A model that fails, or cannot be asked, does so in the protocol's words.
 
-use oam_tests::script::{error, text};
+use std::fs;
+
+use oam_tests::{
+    pool::Pool,
+    script::{error, text, tool},
+};
 use serde_json::{Value, json};
 
 use crate::{standing_in, swift};
@@ -58,6 +63,46 @@ fn what_is_not_known_is_told_as_it_came() {
     let turn = pool.start_turn("a", "x");
     let data = pool.wait_fails(&turn).data;
     assert!(data.to_string().contains("Unheard"), "{data}");
+}
+
+/// A pool whose model plays these steps, which no variable would hold.
+fn playing_from_a_file(steps: &Value) -> Pool {
+    let setup = swift();
+    let script = setup.path("script.json");
+    fs::write(&script, steps.to_string()).unwrap();
+    setup.environment("OAM_WORKER_STANDIN", script.to_str().unwrap()).start()
+}
+
+#[test]
+#[ignore = "needs OAM_SWIFT_WORKER"]
+fn an_answer_that_is_too_long_fails_its_turn_and_kills_no_worker() {
+    let long = "x".repeat((1 << 20) + 1);
+    for step in [
+        text(&long),
+        json!({"replacements": ["short", long]}),
+        json!({"toolCalls": [{"name": long, "arguments": {}}]}),
+        json!({"toolCalls": [{"name": long, "argumentsText": "no JSON"}]}),
+        json!({"toolCalls": [{"name": "look", "id": long, "arguments": {}}]}),
+    ] {
+        let mut pool = playing_from_a_file(&json!([step, step, step]));
+        pool.open("a", json!({"tools": [tool("look")]}));
+        let turn = pool.start_turn_with("a", "x", json!({"stream": true}));
+        assert_eq!(pool.wait_fails(&turn).name, "generation_failed");
+        assert_eq!((pool.counter("violations"), pool.crashes()), (0, json!({})));
+    }
+}
+
+#[test]
+#[ignore = "needs OAM_SWIFT_WORKER"]
+fn an_answer_of_many_small_parts_is_no_longer_than_its_json() {
+    let answer = json!({"marks": vec![7; 500_000]});
+    let mut pool = playing_from_a_file(&json!([{"json": answer, "chunks": 4}]));
+    pool.open("a", json!({}));
+    let schema = json!({"type": "object", "required": ["marks"], "properties":
+        {"marks": {"type": "array", "items": {"type": "integer"}}}});
+    let result = pool.turn_with("a", "x", json!({"schema": schema, "stream": true}));
+    assert_eq!(result["structured"], answer);
+    assert_eq!(pool.counter("violations"), 0);
 }
 
 #[test]

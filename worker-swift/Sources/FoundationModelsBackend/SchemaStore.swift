@@ -11,24 +11,25 @@ final class SchemaStore: Sendable {
     /// More than the tools of one step usually are.
     private static let kept = 256
 
-    private let decoded = Guarded<[String: GenerationSchema]>([:])
+    /// By their JSON in bytes: texts that only look the same are two schemas.
+    private let decoded = Guarded<[[UInt8]: GenerationSchema]>([:])
 
     /// The schema that a value says.
     ///
     /// - Parameter owner: whose it is, for the message: "tool 'open_gate'".
     /// - Throws: ``Failure`` with the code `invalid_schema`.
     func schema(_ value: Value, of owner: String) throws -> GenerationSchema {
-        let text = value.jsonText
-        if let known = decoded.withValue({ $0[text] }) { return known }
+        let json = Array(value.jsonText.utf8)
+        if let known = decoded.withValue({ $0[json] }) { return known }
         let schema: GenerationSchema
         do {
-            schema = try JSONDecoder().decode(GenerationSchema.self, from: Data(text.utf8))
+            schema = try JSONDecoder().decode(GenerationSchema.self, from: Data(json))
         } catch {
             throw Failure(.invalidSchema, "The schema of \(owner) cannot be used: \(Self.reason(error)).")
         }
         decoded.withValue { known in
             if known.count >= Self.kept { known.removeAll() }
-            known[text] = schema
+            known[json] = schema
         }
         return schema
     }

@@ -24,15 +24,21 @@ struct SpokenAnswer: Sendable {
     }
 
     private var texts: [Text] = []
-    private(set) var calls: [Call] = []
+    /// Nil for those that were taken back.
+    private var begun: [Call?] = []
+    /// Where a call is, by its id.
+    private var positions: [String: Int] = [:]
     private(set) var usage = TokenUsage()
-    /// The length of all texts and arguments in bytes.
+    /// The length of all texts and calls in bytes.
     private(set) var length = 0
 
     /// The whole text.
     var text: String {
         texts.count == 1 ? texts[0].content : texts.map(\.content).joined()
     }
+
+    /// The calls that were made, in the order in which they were begun.
+    var calls: [Call] { begun.compactMap { $0 } }
 
     /// Takes in what the model said, and tells how the text changed by it.
     mutating func hear(_ event: ModelEvent) -> TextChange? {
@@ -41,9 +47,10 @@ struct SpokenAnswer: Sendable {
         case .replacement(let content, let place): return replace(with: content, at: place)
         case .arguments(let piece, let id, let tool):
             length += piece.utf8.count
-            calls[begin(id, tool)].arguments += piece
+            begun[begin(id, tool)]?.arguments += piece
         case .call(let id, let tool): _ = begin(id, tool)
-        case .callRemoved(let id): calls.removeAll { $0.id == id }
+        case .callRemoved(let id):
+            if let position = positions.removeValue(forKey: id) { begun[position] = nil }
         case .usage(let usage): self.usage = usage
         case .aside: break
         }
@@ -81,8 +88,10 @@ struct SpokenAnswer: Sendable {
     }
 
     private mutating func begin(_ id: String, _ tool: String) -> Int {
-        if let index = calls.firstIndex(where: { $0.id == id }) { return index }
-        calls.append(Call(id: id, tool: tool, arguments: ""))
-        return calls.count - 1
+        if let position = positions[id] { return position }
+        length += id.utf8.count + tool.utf8.count
+        positions[id] = begun.count
+        begun.append(Call(id: id, tool: tool, arguments: ""))
+        return begun.count - 1
     }
 }

@@ -153,19 +153,22 @@ extension [Transcript.Segment] {
 /// The calls of a round whose outputs are still to come.
 private struct OpenCalls {
     private var calls: [String] = []
+    private var waiting: Set<String> = []
     private var outputs: [String: Transcript.ToolOutput] = [:]
 
     var isEmpty: Bool { calls.isEmpty }
 
     mutating func begin(_ calls: [String]) {
         self.calls = calls
+        waiting = Set(calls)
     }
 
     /// Takes an output; returns all of the round, in the order of their calls, when it was the last.
     mutating func close(with output: Transcript.ToolOutput) throws -> [Transcript.Entry] {
-        guard calls.contains(output.id), outputs.updateValue(output, forKey: output.id) == nil else {
+        guard waiting.remove(output.id) != nil else {
             throw Failure(.invalidRequest, "The output '\(output.id)' belongs to no call that waits for one.")
         }
+        outputs[output.id] = output
         guard outputs.count == calls.count else { return [] }
         defer { self = OpenCalls() }
         return calls.compactMap { outputs[$0].map(Transcript.Entry.toolOutput) }

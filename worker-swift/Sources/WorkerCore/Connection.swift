@@ -20,6 +20,7 @@ public struct Connection: Sendable {
     ///
     /// - Throws: ``ConnectionError`` if descriptor 0 is not a connected socket.
     public static func inherited() throws -> Connection {
+        holdStandardDescriptors()
         var address = sockaddr()
         var length = socklen_t(MemoryLayout<sockaddr>.size)
         guard getpeername(STDIN_FILENO, &address, &length) == 0 else {
@@ -40,6 +41,7 @@ public struct Connection: Sendable {
     ///
     /// - Throws: ``ConnectionError`` if nobody listens there.
     public static func connected(to path: String) throws -> Connection {
+        holdStandardDescriptors()
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let room = MemoryLayout.size(ofValue: address.sun_path)
@@ -59,6 +61,16 @@ public struct Connection: Sendable {
         }
         guard result == 0 else { throw ConnectionError("cannot connect to \(path): \(lastError())") }
         return Connection(socket: descriptor)
+    }
+
+    /// Opens what is closed of the descriptors 0 to 2, so that nothing that is opened later, least of all a connection, takes
+    /// what is printed.
+    private static func holdStandardDescriptors() {
+        var descriptor: Int32
+        repeat {
+            descriptor = open("/dev/null", O_RDWR)
+        } while (0...STDERR_FILENO).contains(descriptor)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     /// Waits until there is something to read, or the connection has ended.

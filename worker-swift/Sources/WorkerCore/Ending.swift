@@ -39,7 +39,9 @@ public enum Ending: Sendable, Equatable {
     /// Ends the process at once: nothing is waited for, and nothing cleaned up.
     public func exitProcess(name: String) -> Never {
         if let lastWords {
-            var line = Array("\(name): \(lastWords)\n".utf8)
+            // They may quote what came in. More than a pipe holds would wait for a reader, who may be gone.
+            let longest = 4096
+            var line = Array("\(name): \(lastWords)".utf8.prefix(longest)) + Array("\n".utf8)
             _ = write(STDERR_FILENO, &line, line.count)
         }
         _exit(exitCode)

@@ -119,8 +119,8 @@ public final class StepAnswer: Sendable {
             tell(&state)
         case .toolCalls(let calls) where calls.isEmpty:
             return fail(Failure(.generationFailed, "The model ended its answer with no tool call, and with nothing else."))
-        case .structured(let value) where Self.isTooLong([value]): return fail(Self.tooLong)
-        case .toolCalls(let calls) where Self.isTooLong(calls.map { .object($0.arguments) }): return fail(Self.tooLong)
+        case .structured(let value) where value.jsonText.utf8.count > Self.longest: return fail(Self.tooLong)
+        case .toolCalls(let calls) where Self.length(calls) > Self.longest: return fail(Self.tooLong)
         default: break
         }
         do {
@@ -132,16 +132,27 @@ public final class StepAnswer: Sendable {
 
     private func fail(_ failure: Failure) {
         do {
+            guard Self.length(failure) <= Self.longest else { return fail(failure.code, "it is longer than \(Self.longest) bytes") }
             try outbox.send(.failed(id: id, failure: failure))
         } catch {
-            let message = "A failure cannot be sent with all that is known about it: the message \(error)."
-            // This one can.
-            try? outbox.send(.failed(id: id, failure: Failure(failure.code, message)))
+            fail(failure.code, "the message \(error)")
         }
     }
 
-    private static func isTooLong(_ values: [Value]) -> Bool {
-        values.reduce(0) { $0 + $1.jsonText.utf8.count } > longest
+    /// Fails without what is known, which cannot be sent.
+    private func fail(_ code: FailureCode, _ reason: String) {
+        let message = "A failure cannot be sent with all that is known about it: \(reason)."
+        try? outbox.send(.failed(id: id, failure: Failure(code, message)))
+    }
+
+    private static func length(_ calls: [ToolCall]) -> Int {
+        calls.reduce(0) { length, call in
+            length + call.id.utf8.count + call.name.utf8.count + Value.object(call.arguments).jsonText.utf8.count
+        }
+    }
+
+    private static func length(_ failure: Failure) -> Int {
+        failure.message.utf8.count + (failure.data.map { Value.object($0).jsonText.utf8.count } ?? 0)
     }
 
     private static let tooLong = Failure(.generationFailed, "The answer is longer than \(longest) bytes.")

@@ -48,11 +48,16 @@ final class StepTable: Sendable {
         state.withLock { $0.runner }
     }
 
-    /// Lets the steps begin.
-    func open(_ runner: any StepRunner, parallelSteps: UInt32) {
+    /// Says that the worker is ready and lets the steps begin, at once: who has heard of it finds the model there.
+    func open(_ runner: any StepRunner, _ ready: Ready) {
         state.withLock { state in
+            do {
+                try outbox.send(.ready(ready))
+            } catch {
+                outbox.log(.error, "cannot say what this worker is: the message \(error)")
+            }
             state.runner = runner
-            state.freePlaces = parallelSteps
+            state.freePlaces = max(1, ready.capabilities.parallelSteps)
             startNext(&state)
         }
     }
@@ -66,10 +71,7 @@ final class StepTable: Sendable {
                 answer.cancel()
                 return
             }
-            guard !state.knows(id) else {
-                outbox.log(.warning, "ignored another step with the id \(id), which has not ended")
-                return
-            }
+            guard isNew(id, state) else { return }
             state.waiting[id] = Step(request: request, answer: answer)
             state.order.append(id)
             startNext(&state)
@@ -80,7 +82,8 @@ final class StepTable: Sendable {
     func count(_ request: Generate) {
         let id = request.id
         state.withLock { state in
-            guard let runner = state.runner, !state.isClosed, !state.knows(id) else {
+            guard isNew(id, state) else { return }
+            guard let runner = state.runner, !state.isClosed else {
                 return send(.failed(id: id, failure: Failure(.modelUnavailable, "The worker does not count now.")))
             }
             state.counts[id] = Task {
@@ -118,6 +121,13 @@ final class StepTable: Sendable {
             guard abandoned.count == state.running.count, let first = abandoned.min() else { return nil }
             return settleTime - first.duration(to: .now)
         }
+    }
+
+    /// What has the id of something that has not ended is ignored: nothing may end twice.
+    private func isNew(_ id: StepID, _ state: State) -> Bool {
+        guard state.knows(id) else { return true }
+        outbox.log(.warning, "ignored another request with the id \(id), which has not ended")
+        return false
     }
 
     private func cancel(_ id: StepID, _ state: inout State) {

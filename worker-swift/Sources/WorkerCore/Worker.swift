@@ -69,12 +69,7 @@ public final class Worker: Sendable {
             worker: WorkerInfo(name: name, version: version, pid: UInt32(getpid())),
             capabilities: preparation.capabilities,
             availability: await runner.availability())
-        do {
-            try outbox.send(.ready(ready))
-        } catch {
-            outbox.log(.error, "cannot say what this worker is: the message \(error)")
-        }
-        steps.open(runner, parallelSteps: max(1, preparation.capabilities.parallelSteps))
+        steps.open(runner, ready)
         return await endings.first { _ in true } ?? .connectionEnded
     }
 }

@@ -54,6 +54,15 @@ import WorkerProtocol
         }
     }
 
+    /// To Swift's `String` they are the same.
+    @Test func schemasWhoseTextsOnlyLookTheSameAreTwo() throws {
+        let store = SchemaStore()
+        let written = try ["\u{e9}", "e\u{301}"].map { name in
+            try JSONEncoder().encode(store.schema(["type": "string", "enum": .array([.text(name)])], of: "the answer"))
+        }
+        #expect(written[0] != written[1])
+    }
+
     @Test func manyDifferentSchemasDoNotPileUp() throws {
         let store = SchemaStore()
         for count in 0..<1000 {

@@ -58,6 +58,22 @@ import WorkerProtocol
         #expect(answer.calls.map(\.id) == ["2"])
     }
 
+    @Test func aCallThatWasTakenBackMayBeMadeAfterAll() {
+        let answer = changes([
+            .arguments("{}", call: "1", tool: "x"), .call("2", tool: "y"), .callRemoved("1"), .call("1", tool: "z"),
+        ]).answer
+        #expect(answer.calls.map(\.tool) == ["y", "z"])
+        #expect(answer.calls.map(\.arguments) == ["", ""])
+    }
+
+    @Test func itsLengthIsThatOfTextsAndCalls() {
+        let answer = changes([
+            .text("é", here), .replacement("ab c", here), .arguments("{}", call: "id", tool: "tool"),
+            .arguments(" ", call: "id", tool: "tool"), .call("2", tool: ""),
+        ]).answer
+        #expect(answer.length == 4 + 2 + 4 + 3 + 1)
+    }
+
     @Test func usageIsWhatWasToldLast() {
         let answer = changes([
             .usage(TokenUsage(input: 9, cached: 0, output: 1)), .aside, .usage(TokenUsage(input: 9, cached: 3, output: 4)),

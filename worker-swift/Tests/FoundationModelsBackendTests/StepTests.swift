@@ -1,4 +1,5 @@
 #if OAM_STANDIN
+import Foundation
 @_spi(StandIn) import FoundationModels
 import Testing
 import WorkerCore
@@ -217,6 +218,14 @@ import WorkerProtocol
         // It said what it had to say, if it had begun.
         #expect(end.failure?.code == .cancelled)
         #expect(end.pieces == [.delta("Late.")] || end.pieces == [])
+    }
+
+    @Test(arguments: [#""name": "NAME", "argumentsText": "{}""#, #""name": "x", "id": "NAME""#, #""name": "NAME", "argumentsText": "?""#])
+    func aCallWithoutEndStopsTheStep(_ call: String) async throws {
+        let name = String(repeating: "x", count: 1_100_000)
+        let script = "[{\"toolCalls\": [{\(call)}]}]".replacingOccurrences(of: "NAME", with: name)
+        let played = try await play(asking(tools: [Self.gate], .allowed), script)
+        #expect(played.failure == Failure(.generationFailed, "The model's answer became longer than 1 MiB and was stopped."))
     }
 
     @Test func aStepThatNobodyHearsStops() async throws {

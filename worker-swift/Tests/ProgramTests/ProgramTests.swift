@@ -3,7 +3,7 @@ import Testing
 import WorkerProtocol
 
 /// The program as a process of its own.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ProgramTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ProgramTests {
     @Test func itAnswersOnDescriptorZeroAndEndsWithItsConnection() throws {
         let (own, other) = try sockets()
         let worker = try start([], input: other)
@@ -109,14 +109,57 @@ import WorkerProtocol
         #expect(said == "oam-worker-swift: the frame of 4294967295 bytes is over the limit of 67108864\n")
     }
 
+    @Test func lastWordsThatNobodyReadsHoldUpNothing() throws {
+        let (own, other) = try sockets()
+        let words = Pipe()
+        let worker = try start([], input: other, words: words)
+        _ = try hear(own)
+        // Its tool mode is a text of 1 MiB, which is more than a pipe holds.
+        var body: [UInt8] = [0x84]
+        for text in ["type", "generate", "id", "transcript", "toolMode"] {
+            body += [0xa0 | UInt8(text.utf8.count)] + Array(text.utf8)
+            if text == "id" { body.append(1) }
+            if text == "transcript" { body.append(0x90) }
+        }
+        body += [0xdb, 0, 0x10, 0, 0] + [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+        try own.write(contentsOf: withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) } + body)
+        worker.waitUntilExit()
+        #expect(worker.terminationStatus == 1)
+        let said = try words.fileHandleForReading.readToEnd().map { String(decoding: $0, as: UTF8.self) } ?? ""
+        #expect(said.hasPrefix("oam-worker-swift: the frame is no message: there is no ToolMode 'xxx"))
+        #expect(said.utf8.count < 5000)
+    }
+
+    /// A descriptor that is free would be that of the connection.
+    @Test func whatItPrintsWithoutAPlaceToPrintToIsNoFrame() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "oam-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "socket").path
+        let listener = try listen(on: path)
+        let worker = Process()
+        worker.executableURL = URL(filePath: "/bin/sh")
+        worker.arguments = ["-c", #"exec "$0" "$@" 2>&-"#, Self.program.path, "--connect", path]
+        worker.environment = ["OAM_WORKER_STANDIN": "[]"]
+        try worker.run()
+        let own = FileHandle(fileDescriptor: accept(listener.fileDescriptor, nil, nil), closeOnDealloc: true)
+        guard case .ready = try hear(own) else { throw Silence() }
+        try own.write(contentsOf: [0xff, 0xff, 0xff, 0xff])
+        worker.waitUntilExit()
+        #expect(worker.terminationStatus == 1)
+        #expect(try own.readToEnd() ?? Data() == Data())
+    }
+
     private struct Silence: Error {}
+
+    private static let program = URL(filePath: #filePath).appending(path: "../../../../.build/debug/oam-worker-swift")
+        .standardizedFileURL
 
     private func start(
         _ arguments: [String], input: FileHandle, words: Pipe? = nil, script: String = "[]"
     ) throws -> Process {
-        let checkout = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
         let worker = Process()
-        worker.executableURL = checkout.appending(path: ".build/debug/oam-worker-swift")
+        worker.executableURL = Self.program
         worker.arguments = arguments
         worker.environment = ["OAM_WORKER_STANDIN": script]
         worker.standardInput = input
@@ -126,14 +169,31 @@ import WorkerProtocol
         return worker
     }
 
+    #if canImport(Darwin)
+        private static let stream = SOCK_STREAM
+    #else
+        private static let stream = Int32(SOCK_STREAM.rawValue)
+    #endif
+
+    private func listen(on path: String) throws -> FileHandle {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let room = MemoryLayout.size(ofValue: address.sun_path)
+        try #require(path.utf8.count < room)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let listener = FileHandle(fileDescriptor: socket(AF_UNIX, Self.stream, 0), closeOnDealloc: true)
+        let isBound = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener.fileDescriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        try #require(isBound && Foundation.listen(listener.fileDescriptor, 1) == 0)
+        return listener
+    }
+
     private func sockets() throws -> (FileHandle, FileHandle) {
         var descriptors: [Int32] = [-1, -1]
-        #if canImport(Darwin)
-            let kind = SOCK_STREAM
-        #else
-            let kind = Int32(SOCK_STREAM.rawValue)
-        #endif
-        try #require(socketpair(AF_UNIX, kind, 0, &descriptors) == 0)
+        try #require(socketpair(AF_UNIX, Self.stream, 0, &descriptors) == 0)
         for descriptor in descriptors {
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         }

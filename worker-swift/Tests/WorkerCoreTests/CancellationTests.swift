@@ -3,7 +3,7 @@ import WorkerProtocol
 
 @testable import WorkerCore
 
-@Suite(.timeLimit(.minutes(2))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(10))) struct CancellationTests {
     @Test func aStepThatStopsEndsOnce() async throws {
         let supervisor = try await Supervisor.ready(FakeRunner())
         try supervisor.ask(1, "wait")

@@ -78,12 +78,15 @@ final class FakeRunner: StepRunner {
                 try answer.append(String(repeating: "x", count: 1000))
             }
         case "long": text = String(repeating: "x", count: StepAnswer.longest + 1)
+        case "long-id":
+            return StepResult(.toolCalls([ToolCall(id: String(repeating: "x", count: StepAnswer.longest), name: "look")]))
         case "no-calls": return StepResult(.toolCalls([]))
         case "deep":
             return StepResult(.structured((0..<200).reduce(Value.null) { value, _ in .array([value]) }))
         case "fail":
             let data = Value(dictionaryLiteral: ("why", "because")).object
             throw Failure(FailureCode(rawValue: text), "It failed.", data: data)
+        case "fail-long": throw Failure(.refusal, String(repeating: "x", count: StepAnswer.longest + 1))
         case "throw": throw Trouble()
         case "cancel-itself": throw CancellationError()
         default: break

@@ -4,7 +4,7 @@ import WorkerProtocol
 @testable import WorkerCore
 
 /// From the start to the end.
-@Suite(.timeLimit(.minutes(2))) struct LifeTests {
+@Suite(.timeLimit(.minutes(10))) struct LifeTests {
     @Test func aWorkerSaysFirstWhatItIs() async throws {
         let remark = Preparation.Remark(.warning, "The self-test failed.")
         let supervisor = try Supervisor(FakeRunner(parallelSteps: 3, remarks: [remark]))
@@ -32,6 +32,16 @@ import WorkerProtocol
             await Task.yield()
         }
         #expect(runner.prewarmed.withLock { $0 } == ["Be brief."])
+    }
+
+    /// However soon it asks.
+    @Test func whoHasHeardThatAWorkerIsReadyIsAnsweredByItsModel() async throws {
+        for _ in 0..<50 {
+            let supervisor = try Supervisor(FakeRunner())
+            guard case .ready = try await supervisor.hear() else { throw Supervisor.HeardNothing() }
+            try supervisor.say(.countTokens(step(1, "a")))
+            #expect(try await supervisor.hear() == .tokens(id: 1, count: 42))
+        }
     }
 
     @Test func noMoreStepsRunThanTheModelCanTake() async throws {

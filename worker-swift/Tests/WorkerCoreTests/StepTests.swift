@@ -4,7 +4,7 @@ import WorkerProtocol
 @testable import WorkerCore
 
 /// What a step says, and how it ends.
-@Suite(.timeLimit(.minutes(2))) struct StepTests {
+@Suite(.timeLimit(.minutes(10))) struct StepTests {
     @Test func aStreamedAnswerGrowsAndEnds() async throws {
         let supervisor = try await Supervisor.ready(FakeRunner())
         try supervisor.ask(1, "say a b c", stream: true)
@@ -49,7 +49,7 @@ import WorkerProtocol
     @Test(arguments: [
         ("fail rate_limited", "rate_limited"), ("throw", "generation_failed"), ("cancel-itself", "generation_failed"),
         ("endless", "generation_failed"), ("long", "generation_failed"), ("no-calls", "generation_failed"),
-        ("deep", "generation_failed"),
+        ("deep", "generation_failed"), ("long-id", "generation_failed"), ("fail-long", "refusal"),
     ])
     func whatGoesWrongEndsTheStepAndNotTheWorker(_ prompt: String, _ code: String) async throws {
         let supervisor = try await Supervisor.ready(FakeRunner())
@@ -57,6 +57,24 @@ import WorkerProtocol
         #expect(try await supervisor.hear().code == code)
         try supervisor.ask(2, "say a")
         #expect(try await supervisor.hear() == finished(2, "a"))
+    }
+
+    @Test func aFailureThatIsTooLongIsToldWithoutWhatIsKnown() async throws {
+        let supervisor = try await Supervisor.ready(FakeRunner())
+        try supervisor.ask(1, "fail-long")
+        guard case .failed(1, let failure) = try await supervisor.hear() else { throw Supervisor.HeardNothing() }
+        #expect(failure.message.utf8.count < 200)
+    }
+
+    @Test func whatHasTheIdOfAStepThatHasNotEndedIsIgnored() async throws {
+        let supervisor = try await Supervisor.ready(FakeRunner())
+        try supervisor.ask(1, "wait")
+        try supervisor.ask(1, "say a")
+        try supervisor.say(.countTokens(step(1, "a")))
+        let warning = FromWorker.log(level: .warning, message: "ignored another request with the id 1, which has not ended")
+        #expect(try await supervisor.hearUntilPong() == [warning, warning])
+        try supervisor.say(.cancel(id: 1))
+        #expect(try await supervisor.hear().code == "cancelled")
     }
 
     @Test func aFailureIsToldWithAllThatIsKnownOfIt() async throws {

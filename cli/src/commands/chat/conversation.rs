@@ -121,16 +121,13 @@ impl Chat {
             let event = tokio::select! {
                 biased;
                 () = self.interrupts.next() => None,
-                (call, output) = questions.next() => {
-                    view.release();
+                event = run.next_event() => event,
+                // Asked when the turn has nothing more to tell.
+                (call, output) = questions.next(&mut view) => {
                     let Some(output) = output else { break };
                     run.submit(&call.id, output);
-                    if !questions.is_empty() {
-                        view.hold();
-                    }
                     continue;
                 }
-                event = run.next_event() => event,
             };
             match event {
                 None => break,
@@ -142,10 +139,7 @@ impl Chat {
                     view.complete(&response);
                     return Ok(Played::Answered(response));
                 }
-                Some(Ok(RunEvent::ToolCallRequested(call))) => {
-                    view.hold();
-                    questions.add(call);
-                }
+                Some(Ok(RunEvent::ToolCallRequested(call))) => questions.add(call),
                 // Only calls with a time limit are, and external tools have none.
                 Some(Ok(RunEvent::ToolCallAbandoned(_))) => {}
                 Some(Ok(RunEvent::Turn(event))) => match event {

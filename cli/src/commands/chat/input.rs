@@ -9,6 +9,7 @@ use std::{
 
 use oam_agent::{Execution, ToolCall, ToolOutput};
 
+use super::answer::AnswerView;
 use crate::{
     asker,
     console::{self, Console, harmless},
@@ -51,7 +52,9 @@ impl Input {
             }
         };
         let is_shown = matches!(self, Self::Person(_)) && stdout.is_terminal();
-        if let (Entered::Line(line), false) = (&entered, is_shown) {
+        if let (Entered::Line(line), false) = (&entered, is_shown)
+            && !line.trim().is_empty()
+        {
             stdout.line(&format!("{PROMPT}{}", stdout.shown(line)));
         }
         Ok(entered)
@@ -150,15 +153,13 @@ impl<'a> Questions<'a> {
         self.waiting.push_back(call);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.is_none() && self.waiting.is_empty()
-    }
-
-    /// Waits for the next answer; for ever if there is no question. Dropping the future keeps the question open.
-    pub(super) async fn next(&mut self) -> Answered {
+    /// Waits for the next answer; for ever if there is no question. Dropping the future keeps the question open, and
+    /// `view` from writing into it.
+    pub(super) async fn next(&mut self, view: &mut AnswerView) -> Answered {
         if self.open.is_none()
             && let Some(call) = self.waiting.pop_front()
         {
+            view.hold();
             let input = self.input;
             self.open = Some(Box::pin(async move {
                 let output = input.output(&call).await;
@@ -168,6 +169,7 @@ impl<'a> Questions<'a> {
         let Some(open) = &mut self.open else { return std::future::pending().await };
         let answered = open.await;
         self.open = None;
+        view.release();
         answered
     }
 }

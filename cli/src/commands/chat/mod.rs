@@ -24,9 +24,7 @@ use crate::{
 };
 use conversation::Chat;
 
-/// Talk with a model, line by line. /help lists the commands.
-///
-/// Ctrl-C stops an answer, or ends the chat where none is running; Ctrl-D in an empty line ends it.
+/// Talk with a model, line by line.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ChatArguments {
@@ -35,6 +33,8 @@ pub(crate) struct ChatArguments {
 }
 
 const EXAMPLES: &str = "\
+Ctrl-C stops an answer; at the prompt it ends the chat, as Ctrl-D does. /help lists what else there is.
+
 Examples:
   oam chat -i 'You are Gorm, a grumpy blacksmith.' --tools tools.json --save-transcript gorm.json
   printf 'Hello!\\n/usage\\n' | oam chat";

@@ -6,6 +6,7 @@ use oam_agent::Availability;
 use serde::{Serialize, Serializer};
 
 use crate::{
+    config::ModelUse,
     message::BridgeError,
     registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
 };
@@ -20,7 +21,9 @@ impl MethodSet for CoreMethods {
         registry.register("initialize", initialize);
         registry.register("ping", |_| Reply::empty());
         registry.register("model/availability", |request| {
-            Reply::now(&AvailabilityResult(request.bridge.system_model().availability()))
+            Reply::now(&AvailabilityResult(
+                request.bridge.system_model(ModelUse::Availability).availability(),
+            ))
         });
         registry.register("shutdown", |_| Ok(Reply(ReplyKind::Shutdown)));
     }
@@ -83,7 +86,7 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
             max_sessions: bridge.config().max_sessions,
             batch: false,
         },
-        model: AvailabilityResult(bridge.system_model().availability()),
+        model: AvailabilityResult(bridge.system_model(ModelUse::Availability).availability()),
     })
 }
 

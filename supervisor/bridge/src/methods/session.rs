@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     coding::{self, SessionOptions, ToolAdvice},
+    config::ModelUse,
     message::{BridgeError, EventContext, Members, Payload},
     queue::OperationQueue,
     registry::{MethodRegistry, MethodSet, Reply, Request},
@@ -106,7 +107,7 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
         )));
     }
     warnings.extend(coding::tool_count_warning(tools.len(), ToolAdvice::Narrow));
-    let choice = coding::model(bridge, params, "model")?;
+    let choice = coding::model(bridge, params, ModelUse::Session(id.as_str()))?;
     warnings.extend(choice.availability_warning());
     let setup = AgentSetup {
         instructions: setup_instructions,

@@ -9,11 +9,13 @@ use serde_json::Value;
 
 use crate::{
     coding::{self, ReadSchema},
+    config::ModelUse,
     message::{BridgeError, Members, Payload},
     registry::{MethodRegistry, MethodSet, Reply, Request},
     turn_host::calls_only,
 };
 
+const GENERATE: &str = "content/generate";
 const GENERATE_MEMBERS: &[&str] =
     &["prompt", "schema", "instructions", "context", "tools", "toolTimeoutSeconds", "temperature", "model"];
 
@@ -21,7 +23,7 @@ pub(super) struct ContentMethods;
 
 impl MethodSet for ContentMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        registry.register("content/generate", generate);
+        registry.register(GENERATE, generate);
     }
 }
 
@@ -40,7 +42,7 @@ fn generate(request: Request) -> Result<Reply, BridgeError> {
         coding::required_schema(&params, "schema", "Content")?;
     warnings.extend(schema_warnings);
     let instructions = params.optional_string("instructions")?.map(str::to_owned);
-    let model = coding::model(&bridge, &params, "model")?.model;
+    let model = coding::model(&bridge, &params, ModelUse::Request(GENERATE))?.model;
     let temperature = params.optional_number("temperature", 0.0)?;
     let tool_timeout = params.time_limit("toolTimeoutSeconds", bridge.config().tool_timeout)?;
     let tool_set = coding::optional_tools(&params, "tools", tool_timeout)?;

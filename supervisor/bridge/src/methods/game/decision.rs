@@ -13,12 +13,16 @@ use serde_json::Value;
 use crate::{
     bridge::Bridge,
     coding::{self, ToolAdvice},
+    config::ModelUse,
     message::{BridgeError, Members, Payload},
     npc::Npcs,
     params::Params,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     turn_host::calls_only,
 };
+
+const DECIDE: &str = "decision/decide";
+const DECIDE_MANY: &str = "decision/decideMany";
 
 /// The members of one decision.
 const REQUEST_MEMBERS: [&str; 7] =
@@ -45,8 +49,8 @@ impl DecisionMethods {
 impl MethodSet for DecisionMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
         let methods = Arc::clone(&self);
-        registry.register("decision/decide", move |request| decide(&methods.npcs, request));
-        registry.register("decision/decideMany", move |request| decide_many(&self.npcs, request));
+        registry.register(DECIDE, move |request| decide(&methods.npcs, request));
+        registry.register(DECIDE_MANY, move |request| decide_many(&self.npcs, request));
     }
 }
 
@@ -60,7 +64,7 @@ struct Decided {
 
 fn decide(npcs: &Npcs, request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, id, params } = request;
-    let Engine { engine, tool_timeout } = Engine::read(&bridge, &params)?;
+    let Engine { engine, tool_timeout } = Engine::read(&bridge, &params, DECIDE)?;
     let known = [&REQUEST_MEMBERS[..], &ENGINE_MEMBERS].concat();
     let ReadRequest { request, unknown, tool_warnings } =
         ReadRequest::read(npcs, &params, &known, tool_timeout)?;
@@ -90,7 +94,7 @@ enum Slot {
 fn decide_many(npcs: &Npcs, request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, id, params } = request;
     let mut warnings = params.unknown_members(&[&CROWD_MEMBERS[..], &ENGINE_MEMBERS].concat());
-    let Engine { engine, tool_timeout } = Engine::read(&bridge, &params)?;
+    let Engine { engine, tool_timeout } = Engine::read(&bridge, &params, DECIDE_MANY)?;
     let max_concurrency = match params.optional_integer("maxConcurrency", 1)? {
         // More than there can be requests is as good as all.
         Some(count) => usize::try_from(count).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MAX),
@@ -128,8 +132,8 @@ struct Engine {
 }
 
 impl Engine {
-    fn read(bridge: &Bridge, params: &Params<'_>) -> Result<Self, BridgeError> {
-        let defaults = DecisionEngine::new(coding::model(bridge, params, "model")?.model);
+    fn read(bridge: &Bridge, params: &Params<'_>, method: &str) -> Result<Self, BridgeError> {
+        let defaults = DecisionEngine::new(coding::model(bridge, params, ModelUse::Request(method))?.model);
         let engine = DecisionEngine {
             instructions: params.optional_string("instructions")?.map(str::to_owned),
             temperature: params.optional_number("temperature", 0.0)?,

@@ -8,6 +8,7 @@ use super::NpcMethods;
 use crate::{
     bridge::Bridge,
     coding::{self, ToolAdvice},
+    config::ModelUse,
     message::BridgeError,
     npc::{ClientNpc, NpcId, ToolDefinitions},
     params::Params,
@@ -119,7 +120,7 @@ fn add(
         warnings: Vec<String>,
     }
     let Description { persona, memory, history, options, options_path, tools, world } = description;
-    let choice = coding::model(bridge, params, "model")?;
+    let choice = coding::model(bridge, params, ModelUse::Npc(id.as_str()))?;
     let definitions: ToolDefinitions = tools.optional_array("tools")?.unwrap_or_default().into();
     let tool_set = coding::optional_tools(tools, "tools", options.tool_timeout)?;
     let world = world.map(|id| set.worlds.get(id)).transpose()?;

@@ -1,0 +1,8 @@
+//! What is recorded, how it is written, and that it is played again as it was.
+#![allow(clippy::unwrap_used)]
+
+mod matching;
+mod reading;
+mod round_trip;
+mod stage;
+mod writing;

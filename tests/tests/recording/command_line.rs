@@ -1,0 +1,157 @@
+//! Arguments, environment, files that cannot be used.
+
+use std::{fs, path::Path};
+
+use assert_cmd::Command;
+use oam_tests::{DEADLINE, oam_binary};
+use serde_json::{Value, json};
+
+use crate::WORKER;
+
+const INPUT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/create","params":{"session":"gorm","instructions":"You are Gorm."}}
+{"jsonrpc":"2.0","id":2,"method":"session/respond","params":{"session":"gorm","prompt":"Hello"}}
+"#;
+
+fn oam(args: &[&str]) -> Command {
+    let mut command = Command::new(oam_binary());
+    command.args(args).env_remove("OAM_SCRIPT").env_remove("OAM_RECORD").timeout(DEADLINE);
+    command.env("OAM_WORKER", format!("{} {WORKER}", oam_binary().display())).write_stdin(INPUT);
+    command
+}
+
+/// Runs it, and returns what it wrote to its output and error output.
+fn run(mut command: Command, code: i32) -> (String, String) {
+    let output = command.assert().code(code).get_output().clone();
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn recorded(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn all_ways_to_record_write_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| path(name).display().to_string();
+    let (answered, _) = run(oam(&["record", &text("command.json"), "--", "stdio"]), 0);
+    assert!(answered.contains("You say: Hello"));
+    run(oam(&["stdio", "--record", &text("argument.json")]), 0);
+    let mut by_variable = oam(&["stdio"]);
+    by_variable.env("OAM_RECORD", path("new/folder/variable.json"));
+    run(by_variable, 0);
+    let file = fs::read_to_string(path("command.json")).unwrap();
+    assert!(file.contains("You are Gorm."));
+    for other in ["argument.json", "new/folder/variable.json"] {
+        assert_eq!(fs::read_to_string(path(other)).unwrap(), file, "{other}");
+    }
+    let replay = oam(&["stdio", "--replay", &text("command.json")]);
+    assert_eq!(run(replay, 0), (answered, String::new()));
+}
+
+#[test]
+fn redaction_leaves_questions_out_and_replays_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gorm.json");
+    let path = file.display().to_string();
+    let mut by_variable = oam(&["stdio", "--record", &path]);
+    by_variable.env("OAM_RECORD_REDACT", "1");
+    for command in [
+        oam(&["record", &path, "--redact", "--", "stdio"]),
+        oam(&["stdio", "--redact", "--record", &path]),
+        by_variable,
+    ] {
+        let (answered, _) = run(command, 0);
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("You are Gorm.") && text.contains("You say: Hello"), "{text}");
+        let replay = oam(&["stdio", "--replay", &path]);
+        assert_eq!(run(replay, 0), (answered, String::new()));
+        fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn the_pace_is_recorded_on_demand() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gorm.json");
+    let path = file.display().to_string();
+    let step = || recorded(&file)["recording"]["sessions"][0]["steps"][0].clone();
+    run(oam(&["record", &path, "--", "stdio"]), 0);
+    assert!(step()["delayMs"].is_null());
+    let slow = format!("{} {WORKER} --step-delay 50", oam_binary().display());
+    run(oam(&["record", &path, "--pace", "--", "stdio", "--worker", &slow]), 0);
+    assert!(step()["delayMs"].as_u64() >= Some(50), "{}", step());
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    for bad in [file.join("below.json"), folder.path().to_owned()] {
+        let bad = bad.display().to_string();
+        let mut by_variable = oam(&["stdio"]);
+        by_variable.env("OAM_RECORD", &bad);
+        for command in [oam(&["record", &bad, "--", "stdio"]), oam(&["stdio", "--record", &bad]), by_variable]
+        {
+            let (output, errors) = run(command, 1);
+            assert_eq!(output, "");
+            assert!(errors.contains(&bad) && errors.contains("cannot be written"), "{errors}");
+        }
+    }
+}
+
+#[test]
+fn a_bad_recording_is_told_with_file_and_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.json");
+    let path = file.display().to_string();
+    let step = json!({"key": {"turn": "0123456789abcdef"}, "text": 7});
+    for (content, place) in [
+        ("{".to_owned(), "at byte 0"),
+        (json!({"recording": {"version": 9}}).to_string(), "'recording.version'"),
+        (
+            json!({"recording": {"version": 1, "npcs": [{"npc": "a", "steps": [step]}]}}).to_string(),
+            "'recording.npcs[0].steps[0]",
+        ),
+    ] {
+        fs::write(&file, content).unwrap();
+        let mut by_variable = oam(&["stdio"]);
+        by_variable.env("OAM_SCRIPT", &file);
+        for (command, source) in
+            [(oam(&["stdio", "--replay", &path]), "--replay"), (by_variable, "OAM_SCRIPT")]
+        {
+            let (output, errors) = run(command, 2);
+            assert_eq!(output, "");
+            for part in [source, &path, place] {
+                assert!(errors.contains(part), "{part}: {errors}");
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_that_say_nothing_are_mistakes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script.json");
+    fs::write(&script, "[]").unwrap();
+    let script = script.display().to_string();
+    for (args, parts) in [
+        (&["stdio", "--redact"][..], &["--redact", "--record", "OAM_RECORD"][..]),
+        (&["stdio", "--pace"], &["--pace", "--record"]),
+        (&["stdio", "--replay-match", "lenient"], &["--replay-match", "--replay", "OAM_SCRIPT"]),
+        (&["stdio", "--replay", &script, "--replay-match", "lenient"], &["--replay-match"]),
+        (&["stdio", "--replay", &script, "--worker", "x"], &["--replay", "--worker"]),
+        (&["record"], &["FILE"]),
+        (&["record", &script], &["COMMAND"]),
+    ] {
+        let (_, errors) = run(oam(args), 2);
+        for part in parts {
+            assert!(errors.contains(part), "{args:?}: {errors}");
+        }
+    }
+    let mut bad_variable = oam(&["stdio"]);
+    bad_variable.env("OAM_SCRIPT", &script).env("OAM_REPLAY_MATCH", "mostly");
+    let (_, errors) = run(bad_variable, 2);
+    assert!(errors.contains("OAM_REPLAY_MATCH"), "{errors}");
+}
