@@ -146,7 +146,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
 }
 
-/// Fails when [`write`] would. Folders that are missing are made already.
+/// Fails when [`write()`] would. Folders that are missing are made already.
 pub(crate) fn expect_writable(path: &Path) -> Result<(), Failure> {
     try_to_be_writable(path)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))

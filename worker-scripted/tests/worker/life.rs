@@ -144,10 +144,16 @@ fn a_start_that_fails_says_why() {
 }
 
 #[test]
-fn help_lists_every_fault() {
-    let output = Command::new(env!("CARGO_BIN_EXE_oam-worker-scripted")).arg("--help").output().unwrap();
-    let help = String::from_utf8(output.stdout).unwrap();
-    for text in ["hang-ignoring-cancel", "Die of SIGSEGV", "once=PATH", "Examples:", "--script-position"] {
+fn the_worker_tells_what_can_be_said_and_what_can_go_wrong() {
+    let told = |flag: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_oam-worker-scripted")).arg(flag).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (help, faults) = (told("--help"), told("--faults"));
+    for text in ["--script-position", "--faults"] {
         assert!(help.contains(text), "{text} is not in {help}");
+    }
+    for text in ["hang-ignoring-cancel", "Die of SIGSEGV", "once=PATH"] {
+        assert!(faults.contains(text), "{text} is not in {faults}");
     }
 }

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     asker::Asker,
     failure::Failure,
+    files,
     models::{OpenModel, SystemModel},
     transcript_file::{Progress, WaitingTurn},
 };
@@ -34,6 +35,10 @@ pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {
     let Task { start, instructions, mut policy, generation, asker, is_verbose, context } = task;
+    if let Some(path) = &context.save_path {
+        // An answer, or what tools did, is not to be lost for want of a place.
+        files::expect_writable(path)?;
+    }
     let (prompt, history, before) = begin(start, asker.as_ref()).await;
     policy.max_tool_rounds = policy.max_tool_rounds.saturating_sub(before.rounds_used);
     policy.max_tool_calls = policy.max_tool_calls.saturating_sub(before.calls_used);

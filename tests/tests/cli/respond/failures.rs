@@ -126,10 +126,12 @@ fn a_model_that_is_not_there_comes_last() {
 }
 
 #[test]
-fn a_conversation_that_cannot_be_kept_is_told_and_the_answer_is_not_lost() {
-    let told = respond(["Hi", "--save-transcript", "tools.json/c.json"])
-        .script(&json!([{"text": "Hi."}]))
-        .ends_with(1);
-    assert_eq!(told.stdout, "Hi.\n");
-    assert!(told.stderr.contains("tools.json/c.json: cannot be written"), "{told:?}");
+fn where_the_conversation_cannot_be_kept_the_model_is_not_asked() {
+    for flags in [&[][..], &["--json"]] {
+        let told = respond(["Hi", "--save-transcript", "tools.json/c.json"].iter().chain(flags).copied())
+            .script(&json!([{"text": "Hi."}]))
+            .ends_with(1);
+        assert_eq!(told.stdout, "");
+        assert!(told.stderr.contains("tools.json/c.json: cannot be written"), "{told:?}");
+    }
 }

@@ -65,11 +65,11 @@ fn what_was_not_given_is_asked_for() {
 fn people_are_told_what_tools_do_and_how_to_go_on() {
     let tool = r#"{"name": "date", "description": "The date.", "x-oam": {"command": ["echo", "today"]}}"#;
     let calls = json!({"toolCalls": [{"name": "date", "id": "d"}, {"name": "lookup", "arguments": {"id": "A"}, "id": "A"}]});
-    let ended = at_terminal(["--tool-json", tool, "--save-transcript", "t.json", "Look up A."])
+    let terminal = at_terminal(["--tool-json", tool, "--save-transcript", "t.json", "Look up A."])
         .size(24, 300)
         .script(&json!([calls]))
-        .start()
-        .ends_with(10);
+        .start();
+    let ended = terminal.ends_with(10);
     assert!(ended.screen.contains("→ date {}  (tool)\n"), "{}", ended.screen);
     assert!(
         ended.screen.contains("→ lookup {\"id\":\"A\"}  (external tool)\n← date today  ("),
@@ -89,6 +89,7 @@ fn an_interrupt_at_a_question_ends_it_all() {
 
 #[test]
 fn an_answer_does_not_steer_the_terminal() {
-    let ended = at_terminal(["Hi"]).script(&json!([{"text": "\u{1b}[2J\u{7}gone"}])).start().ends_with(0);
+    let terminal = at_terminal(["Hi"]).script(&json!([{"text": "\u{1b}[2J\u{7}gone"}])).start();
+    let ended = terminal.ends_with(0);
     assert!(ended.screen.contains("\\u{1b}[2J\\u{7}gone"), "{}", ended.screen);
 }
