@@ -33,14 +33,12 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
 /// The program that `name` names, from the root: a path if it holds a `/` or begins with `~`, the home folder, otherwise
 /// a name for `PATH`. A relative path starts from `folder`. The error is a sentence without its end.
 pub(crate) fn find(name: &str, folder: &Path) -> Result<PathBuf, String> {
-    let program = if name.contains('/') || name.starts_with('~') {
-        let path = folder.join(files::with_home(Path::new(name)));
-        check_file(&path)?;
-        path
+    if name.contains('/') || name.starts_with('~') {
+        let path = files::absolute(&folder.join(files::with_home(Path::new(name))));
+        check_file(&path).map(|()| path)
     } else {
-        find_in_path(name, &search_path())?
-    };
-    Ok(files::absolute(&program))
+        find_in_path(name, &search_path()).map(|path| files::absolute(&path))
+    }
 }
 
 fn search_path() -> OsString {

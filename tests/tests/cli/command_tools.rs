@@ -72,7 +72,7 @@ fn each_outcome_is_told_to_the_model_and_in_the_record() {
             "Error: Tool 'probe' timed out after 1s and was stopped.",
             true,
         ),
-        (json!({"command": "sleep 1000 & echo started"}), json!("started"), "started", false),
+        (json!({"command": "sleep 10 & echo started"}), json!("started"), "started", false),
     ];
     for (x_oam, output, heard, is_error) in cases {
         let (record, answer) = played(&x_oam, &json!({}));

@@ -35,7 +35,7 @@ fn the_status_tells_of_workers_counters_and_exits() {
     assert_eq!((&status["breaker"], &status["waitingSteps"]), (&json!("closed"), &json!(0)));
     for worker in status["workers"].as_array().unwrap() {
         let members: Vec<_> = worker.as_object().unwrap().keys().map(String::as_str).collect();
-        assert_eq!(members, ["worker", "pid", "state", "uptimeSeconds", "steps"]);
+        assert_eq!(members, ["worker", "pid", "program", "state", "uptimeSeconds", "steps"]);
         assert!(worker["uptimeSeconds"].as_f64().unwrap() >= 0.0);
     }
     let steps: u64 =
