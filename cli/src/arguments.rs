@@ -34,17 +34,17 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Respond(Box<RespondArguments>),
     Chat(ChatArguments),
-    Available(AvailableArguments),
     Demo(DemoArguments),
-    Status(StatusArguments),
     Stdio(StdioArguments),
+    Record(RecordArguments),
+    Available(AvailableArguments),
+    Status(StatusArguments),
     /// Look at JSON Schemas as the model sees them.
     #[command(subcommand, after_help = SCHEMA_EXAMPLES)]
     Schema(SchemaCommand),
     /// Look at tools before a model gets them.
     #[command(subcommand, after_help = TOOLS_EXAMPLES)]
     Tools(ToolsCommand),
-    Record(RecordArguments),
     AgentReadme(AgentReadmeArguments),
     Completions(CompletionsArguments),
     Man(ManArguments),

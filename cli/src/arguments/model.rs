@@ -10,7 +10,7 @@ use super::seconds;
 /// Which model a command asks.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArguments {
-    /// The worker program and its arguments [default: the one installed beside oam].
+    /// The worker program and its arguments [default: the installed one].
     #[arg(long, value_name = "CMD")]
     pub(crate) worker: Option<String>,
 }
@@ -34,11 +34,11 @@ pub(crate) struct WorkerArguments {
     #[arg(long, overrides_with = "spare")]
     no_spare: bool,
 
-    /// When to stream: always, never, or auto: not for a while after a death [default: auto].
+    /// Stream: always, never, auto (not soon after a death) [default: auto].
     #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
     streaming: Option<Streaming>,
 
-    /// How long a step may go without progress before it is played again [default: 120].
+    /// For a step without progress, then it is played again [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = seconds::step_timeout)]
     step_timeout: Option<Duration>,
 

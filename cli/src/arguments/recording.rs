@@ -25,7 +25,7 @@ pub(crate) struct RecordingArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "worker")]
     pub(crate) replay: Option<PathBuf>,
 
-    /// What is asked otherwise than recorded: strict: fails; lenient: gets what comes next [default: strict].
+    /// Turns that were not recorded: strict fails, lenient goes on [default: strict].
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub(crate) replay_match: Option<ReplayMatch>,
 }

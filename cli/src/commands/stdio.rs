@@ -31,7 +31,7 @@ pub(crate) struct StdioArguments {
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = max_sessions)]
     pub(crate) max_sessions: usize,
 
-    /// How long the client has to answer a tool call, up to 86400; 0: for ever.
+    /// For the answer to a tool call, up to 86400; 0: for ever.
     #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::tool_timeout)]
     pub(crate) tool_timeout: ToolTimeout,
 
@@ -39,7 +39,7 @@ pub(crate) struct StdioArguments {
     #[arg(long)]
     pub(crate) no_scripted_models: bool,
 
-    /// How much to log on standard error: debug, info, warning or error.
+    /// What to log: debug, info, warning or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Warning)]
     pub(crate) log_level: LogLevel,
