@@ -168,6 +168,10 @@ struct RecordingFile {
 impl RecordingFile {
     fn save(&self) -> Result<(), Failure> {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.recorder.is_empty() && self.path.exists() {
+            tracing::info!("the model was asked nothing: {} stays as it is", self.path.display());
+            return Ok(());
+        }
         let document = self.recorder.document();
         if document.len() > LONGEST_INPUT && !self.has_outgrown.swap(true, Ordering::Relaxed) {
             tracing::warn!("the recording is larger than {LONGEST_INPUT} bytes, more than a replay reads");

@@ -106,6 +106,11 @@ impl Recorder {
         self.shared.changed.notified().await;
     }
 
+    /// Whether nothing has been asked.
+    pub fn is_empty(&self) -> bool {
+        self.shared.notes().conversations.is_empty()
+    }
+
     /// The recording as it is now: the text of a file, a step a line. Steps that have not ended are noted as
     /// unfinished.
     pub fn document(&self) -> String {

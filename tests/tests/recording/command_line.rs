@@ -50,6 +50,43 @@ fn all_ways_to_record_write_the_same() {
 }
 
 #[test]
+fn commands_that_ask_by_themselves_are_recorded_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("main.json").display().to_string();
+    for (command, input) in [(&["respond", "Hello"][..], ""), (&["chat"], "Hello\nAnd you?\n")] {
+        let mut recorded = oam(&[&["record", &path, "--"], command].concat());
+        recorded.write_stdin(input);
+        let (said, _) = run(recorded, 0);
+        assert!(said.contains("You say: Hello"), "{said}");
+        let mut replayed = oam(command);
+        replayed.env("OAM_SCRIPT", &path).write_stdin(input);
+        assert_eq!(run(replayed, 0).0, said);
+        let mut changed = oam(&["respond", "Good bye"]);
+        changed.env("OAM_SCRIPT", &path).write_stdin("");
+        let (_, errors) = run(changed, 2);
+        assert!(errors.contains("\"Hello\"") && errors.contains("\"Good bye\""), "{errors}");
+    }
+}
+
+#[test]
+fn a_command_that_asks_nothing_keeps_the_recording_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gorm.json");
+    let path = file.display().to_string();
+    let nothing = || {
+        let mut command = oam(&["record", &path, "--", "stdio"]);
+        command.write_stdin("");
+        command
+    };
+    run(nothing(), 0);
+    assert_eq!(recorded(&file)["recording"]["sessions"], json!([]));
+    run(oam(&["record", &path, "--", "stdio"]), 0);
+    let before = recorded(&file);
+    run(nothing(), 0);
+    assert_eq!(recorded(&file), before);
+}
+
+#[test]
 fn redaction_leaves_questions_out_and_replays_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gorm.json");
