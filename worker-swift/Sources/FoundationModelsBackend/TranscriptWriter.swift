@@ -78,10 +78,9 @@ struct TranscriptWriter {
                 if segments.isBlank, case .toolOutput? = entries.last { continue }
                 entries.append(.prompt(.init(segments: segments)))
             case .toolCalls(let calls):
-                entries.append(.toolCalls(.init(calls.map { call in
-                    .init(id: call.id, toolName: call.name, arguments: GeneratedContent(call.arguments))
+                entries.append(.toolCalls(.init(zip(open.begin(calls), calls).map { id, call in
+                    .init(id: id, toolName: call.name, arguments: GeneratedContent(call.arguments))
                 })))
-                open.begin(calls.map(\.id))
             case .response(let segments):
                 entries.append(.response(.init(assetIDs: [], segments: self.segments(segments))))
             case .unknown(let type): omit("an entry of type '\(type)'")
@@ -152,23 +151,30 @@ extension [Transcript.Segment] {
 
 /// The calls of a round whose outputs are still to come.
 private struct OpenCalls {
+    /// The calls' ids for the framework, in the order of the calls. Equal ones would be one to it, so each is another, also
+    /// where two differ only in how a letter is spelled.
     private var calls: [String] = []
-    private var waiting: Set<String> = []
+    private var waiting: [ExactText: String] = [:]
     private var outputs: [String: Transcript.ToolOutput] = [:]
 
     var isEmpty: Bool { calls.isEmpty }
 
-    mutating func begin(_ calls: [String]) {
-        self.calls = calls
-        waiting = Set(calls)
+    /// Returns the ids of the calls for the framework.
+    mutating func begin(_ calls: [ToolCall]) -> [String] {
+        var ids = CallIDs()
+        self.calls = calls.map { ids.unused($0.id) }
+        waiting = Dictionary(zip(calls.map { ExactText($0.id) }, self.calls)) { first, _ in first }
+        return self.calls
     }
 
     /// Takes an output; returns all of the round, in the order of their calls, when it was the last.
     mutating func close(with output: Transcript.ToolOutput) throws -> [Transcript.Entry] {
-        guard waiting.remove(output.id) != nil else {
+        guard let id = waiting.removeValue(forKey: ExactText(output.id)) else {
             throw Failure(.invalidRequest, "The output '\(output.id)' belongs to no call that waits for one.")
         }
-        outputs[output.id] = output
+        var output = output
+        output.id = id
+        outputs[id] = output
         guard outputs.count == calls.count else { return [] }
         defer { self = OpenCalls() }
         return calls.compactMap { outputs[$0].map(Transcript.Entry.toolOutput) }

@@ -152,6 +152,22 @@ import WorkerProtocol
         }
     }
 
+    @Test func callsAreToldApartByTheBytesOfTheirIDs() throws {
+        let ids = ["\u{e9}", "e\u{301}"]
+        let calls = Entry.toolCalls(ids.map { ToolCall(id: $0, name: "wave") })
+        let outputs = [ids[1], ids[0]].enumerated().map { number, id in
+            Entry.toolOutput(callID: id, toolName: "wave", segments: [.text("\(number)")])
+        }
+        let transcript = try request(Generate(id: 1, transcript: [calls] + outputs)).transcript
+        var made: [String] = []
+        if case .toolCalls(let calls)? = transcript.first { made = calls.map(\.id) }
+        // To the framework the two ids are one, so the second call has another.
+        #expect(made.count == 2 && made[0] == ids[0] && made[1] != ids[1])
+        let answers = try written(transcript).suffix(2)
+        #expect(answers.map { $0["call"]?.text } == made)
+        #expect(answers.map { $0["says"] } == [["1"], ["0"]])
+    }
+
     @Test func aToolCannotBeRequiredOfNone() {
         #expect(throws: Failure(.invalidRequest, "The step requires a tool call and has no tools.")) {
             try request(Generate(id: 1, toolMode: .required))
