@@ -116,7 +116,8 @@ import WorkerProtocol
 
     @Test func whatTheModelCannotUseIsLeftOutAndNoted() throws {
         let reasoning: ValueObject = ["role": "reasoning", "id": "r", "contents": [["type": "text", "id": "0", "text": "Hm."]]]
-        let image: ValueObject = ["type": "image", "id": "i", "url": "file:///gate.png"]
+        // In a form of the framework's own.
+        let image: ValueObject = ["type": "image", "id": "i", "url": "file:///gate.png", "label": "gate"]
         let conversation: [Entry] = [
             .opaque(reasoning), .prompt([.text("See."), .attachment(image), .unknown(type: "smell")]), .unknown(type: "dance"),
             .opaque(["role": "nonsense"]),
