@@ -9,6 +9,7 @@ mod check;
 mod crashes;
 mod ends;
 mod failures;
+mod images;
 mod npcs;
 mod turns;
 mod ways;

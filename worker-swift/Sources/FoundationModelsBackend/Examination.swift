@@ -24,7 +24,7 @@ public struct Examination: Sendable {
         let ways = ExaminedWays(say: say)
         await describeSystem(backend)
         await ways.counts(backend)
-        describeTranscripts()
+        await describeTranscripts()
         let isAvailable = SystemLanguageModel.default.isAvailable
         guard #available(macOS 27.0, *) else {
             say("1. Events cannot be examined before macOS 27.")
@@ -42,6 +42,7 @@ public struct Examination: Sendable {
         await steps.caches()
         await steps.cancellation()
         await ways.steps()
+        await steps.images()
         await steps.soak(soakSteps)
     }
 
@@ -55,7 +56,7 @@ public struct Examination: Sendable {
     }
 
     /// The forms of what transcripts can hold, which are documented nowhere.
-    private func describeTranscripts() {
+    private func describeTranscripts() async {
         say("5. Transcripts in JSON:")
         for sampling in [Sampling.greedy, .topK(k: 40, seed: 7), .topP(p: 0.9, seed: nil)] {
             let options = FoundationModels.GenerationOptions(.init(temperature: 0.5, sampling: sampling))
@@ -64,7 +65,7 @@ public struct Examination: Sendable {
         if #available(macOS 27.0, *) {
             let segments = [Transcript.Segment.text(.init(id: "s", content: "hm"))]
             describe(.reasoning(.init(id: "r", segments: segments, signature: Data([1, 2, 3]))))
-            describeImage()
+            await describeImage()
         }
         for version in ["1", "\"1\"", "\"1.0\"", "\"1.1\""] {
             let text = #"{"type":"FoundationModels.Transcript","version":\#(version),"transcript":{"entries":[]}}"#
@@ -73,25 +74,18 @@ public struct Examination: Sendable {
         }
     }
 
-    /// An image of one pixel, from a file, which is what an attachment is made of.
+    /// An image from a file, which is what an attachment is made of.
     @available(macOS 27.0, *)
-    private func describeImage() {
-        let file = FileManager.default.temporaryDirectory.appending(path: "oam-pixel-\(getpid()).png")
-        defer { try? FileManager.default.removeItem(at: file) }
+    private func describeImage() async {
         do {
-            try Self.pixel.write(to: file)
+            try await ExaminedImage.withFile { file in
+                let image = Transcript.AttachmentSegment(id: "i", content: .image(.init(imageURL: file)), label: "gate")
+                describe(.prompt(.init(segments: [.attachment(image)])))
+            }
         } catch {
-            say("   no image, because \(file.path) cannot be written: \(error)")
-            return
+            say("   no image, because its file cannot be written: \(error)")
         }
-        let image = Transcript.AttachmentSegment(
-            id: "i", content: .image(.init(imageURL: file)), label: "gate")
-        describe(.prompt(.init(segments: [.attachment(image)])))
     }
-
-    private static let pixel = Data(
-        base64Encoded: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
-        ?? Data()
 
     private func describe(_ entry: Transcript.Entry) {
         let encoder = JSONEncoder()

@@ -1,5 +1,6 @@
 // What an examination asks the model.
 
+import Foundation
 import WorkerProtocol
 
 enum ExaminedRequests {
@@ -26,6 +27,13 @@ enum ExaminedRequests {
     static var structured: Generate {
         var step = asking("Somebody knocks at night. How do you feel?")
         step.schema = schema
+        return step
+    }
+
+    static func showing(_ image: URL, _ prompt: String) -> Generate {
+        var step = asking(prompt)
+        let segment: ValueObject = ["type": "image", "id": "i", "url": .text(image.absoluteString)]
+        step.transcript = [.prompt([.attachment(segment), .text(prompt)])]
         return step
     }
 

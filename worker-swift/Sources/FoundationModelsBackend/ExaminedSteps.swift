@@ -10,6 +10,7 @@ struct ExaminedSteps: Sendable {
     let say: @Sendable (String) -> Void
     private let schemas = SchemaStore()
     private let direct = DirectStep(model: .default)
+    private let senses = ModelSenses(SystemLanguageModel.default.capabilities)
 
     init(say: @escaping @Sendable (String) -> Void) {
         self.say = say
@@ -67,6 +68,16 @@ struct ExaminedSteps: Sendable {
         say("   let go after \(clock.now - cancelled): \(heard.summary)")
     }
 
+    func images() async {
+        say("10. An image, all of it red; the model says that it can do with images: \(senses.contains(.images))")
+        guard senses.contains(.images) else { return }
+        do {
+            try await ExaminedImage.withFile { await tell(ExaminedRequests.showing($0, "Which colour is this?")) }
+        } catch {
+            say("   not shown, because its file cannot be written: \(error)")
+        }
+    }
+
     func soak(_ count: Int) async {
         say("7. Streamed steps with a tool, \(count) times:")
         let step = ExaminedRequests.calling("Please open the north gate.", .allowed)
@@ -96,7 +107,7 @@ struct ExaminedSteps: Sendable {
         let start = clock.now
         let heard = Guarded(Heard())
         do {
-            let request = try FrameworkRequest(step, senses: [], schemas: schemas)
+            let request = try FrameworkRequest(step, senses: senses, schemas: schemas)
             try await executor.listen(to: request) { event in
                 heard.withValue { $0.hear(event, after: clock.now - start) }
                 begun()

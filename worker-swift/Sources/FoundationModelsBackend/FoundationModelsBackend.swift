@@ -43,7 +43,9 @@ public final class FoundationModelsBackend: StepRunner {
 
     public func prepare() async -> Preparation {
         if let supervisor { AvailabilityWatch.begin(model, supervisor) }
-        return Preparation(capabilities: path.capabilities, remarks: remarks)
+        var capabilities = path.capabilities
+        capabilities.images = senses.contains(.images)
+        return Preparation(capabilities: capabilities, remarks: remarks)
     }
 
     public func availability() async -> Availability { Availability(model) }

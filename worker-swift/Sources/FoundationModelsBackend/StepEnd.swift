@@ -42,7 +42,7 @@ extension SpokenAnswer.Call {
 struct CallIDs {
     private var taken: Set<String> = []
 
-    init(taken conversation: [Entry]) {
+    init(taken conversation: [Entry] = []) {
         for case .toolCalls(let calls) in conversation {
             taken.formUnion(calls.map(\.id))
         }

@@ -60,9 +60,10 @@ struct TranscriptWriter {
     private mutating func conversation(_ conversation: [Entry]) throws -> [Transcript.Entry] {
         var entries: [Transcript.Entry] = []
         var open = OpenCalls()
-        for entry in conversation {
+        let inForce = conversation.promptInForce
+        for (index, entry) in conversation.enumerated() {
             if case .toolOutput(let id, let name, let segments) = entry {
-                let output = Transcript.ToolOutput(id: id, toolName: name, segments: self.segments(segments))
+                let output = Transcript.ToolOutput(id: id, toolName: name, segments: try self.segments(segments))
                 entries += try open.close(with: output)
                 continue
             }
@@ -74,16 +75,15 @@ struct TranscriptWriter {
             try open.expectNone()
             switch entry {
             case .prompt(let segments):
-                let segments = self.segments(segments)
+                let segments = try self.segments(segments, areAsked: index == inForce)
                 if segments.isBlank, case .toolOutput? = entries.last { continue }
                 entries.append(.prompt(.init(segments: segments)))
             case .toolCalls(let calls):
-                entries.append(.toolCalls(.init(calls.map { call in
-                    .init(id: call.id, toolName: call.name, arguments: GeneratedContent(call.arguments))
+                entries.append(.toolCalls(.init(zip(open.begin(calls), calls).map { id, call in
+                    .init(id: id, toolName: call.name, arguments: GeneratedContent(call.arguments))
                 })))
-                open.begin(calls.map(\.id))
             case .response(let segments):
-                entries.append(.response(.init(assetIDs: [], segments: self.segments(segments))))
+                entries.append(.response(.init(assetIDs: [], segments: try self.segments(segments))))
             case .unknown(let type): omit("an entry of type '\(type)'")
             case .toolOutput, .opaque: break
             }
@@ -92,14 +92,15 @@ struct TranscriptWriter {
         return entries
     }
 
-    private mutating func segments(_ segments: [Segment]) -> [Transcript.Segment] {
+    /// - Parameter areAsked: Whether they are what the model is asked now. Then an image must be there.
+    private mutating func segments(_ segments: [Segment], areAsked: Bool = false) throws -> [Transcript.Segment] {
         var mapped: [Transcript.Segment] = []
         for segment in segments {
             switch segment {
             case .text(let text): mapped.append(.text(.init(content: text)))
             case .structure(let source, let content):
                 mapped.append(.structure(.init(source: source, content: GeneratedContent(content))))
-            case .attachment(let saved): mapped += attachment(saved)
+            case .attachment(let saved): mapped += try attachment(saved, isAsked: areAsked)
             case .unknown(let type): omit("a segment of type '\(type)'")
             }
         }
@@ -115,15 +116,28 @@ struct TranscriptWriter {
         return []
     }
 
-    private mutating func attachment(_ saved: ValueObject) -> [Transcript.Segment] {
-        let prompt: ValueObject = ["role": "user", "id": "attachment", "contents": .array([.object(saved)])]
-        if #available(macOS 27.0, *), senses.contains(.images), case .prompt(let prompt)? = Self.read(prompt),
-            case .attachment? = prompt.segments.first
-        {
-            return prompt.segments
+    private mutating func attachment(_ saved: ValueObject, isAsked: Bool) throws -> [Transcript.Segment] {
+        if #available(macOS 27.0, *), senses.contains(.images) {
+            if let image = ImageFile(saved) { return try self.image(image, isAsked: isAsked) }
+            let prompt: ValueObject = ["role": "user", "id": "attachment", "contents": .array([.object(saved)])]
+            if case .prompt(let prompt)? = Self.read(prompt), case .attachment? = prompt.segments.first {
+                return prompt.segments
+            }
         }
         omit("an attachment that this model cannot use")
         return []
+    }
+
+    /// A conversation outlives the files that were shown in it.
+    @available(macOS 27.0, *)
+    private mutating func image(_ image: ImageFile, isAsked: Bool) throws -> [Transcript.Segment] {
+        do {
+            return [try image.segment()]
+        } catch {
+            if isAsked { throw error }
+            omit("an image that was shown before and can no longer be read")
+            return []
+        }
     }
 
     /// The framework's own reading of an entry; `nil` where it cannot.
@@ -142,6 +156,25 @@ struct TranscriptWriter {
     }
 }
 
+extension [Entry] {
+    /// Where the last prompt is that does not only go on from outputs.
+    fileprivate var promptInForce: Int? {
+        indices.last { index in
+            guard case .prompt(let segments) = self[index] else { return false }
+            guard index > 0, case .toolOutput = self[index - 1] else { return true }
+            return !segments.isBlank
+        }
+    }
+}
+
+extension [Segment] {
+    fileprivate var isBlank: Bool {
+        allSatisfy { segment in
+            if case .text(let text) = segment { text.isEmpty } else { false }
+        }
+    }
+}
+
 extension [Transcript.Segment] {
     fileprivate var isBlank: Bool {
         allSatisfy { segment in
@@ -152,23 +185,30 @@ extension [Transcript.Segment] {
 
 /// The calls of a round whose outputs are still to come.
 private struct OpenCalls {
+    /// The calls' ids for the framework, in the order of the calls. Equal ones would be one to it, so each is another, also
+    /// where two differ only in how a letter is spelled.
     private var calls: [String] = []
-    private var waiting: Set<String> = []
+    private var waiting: [ExactText: String] = [:]
     private var outputs: [String: Transcript.ToolOutput] = [:]
 
     var isEmpty: Bool { calls.isEmpty }
 
-    mutating func begin(_ calls: [String]) {
-        self.calls = calls
-        waiting = Set(calls)
+    /// Returns the ids of the calls for the framework.
+    mutating func begin(_ calls: [ToolCall]) -> [String] {
+        var ids = CallIDs()
+        self.calls = calls.map { ids.unused($0.id) }
+        waiting = Dictionary(zip(calls.map { ExactText($0.id) }, self.calls)) { first, _ in first }
+        return self.calls
     }
 
     /// Takes an output; returns all of the round, in the order of their calls, when it was the last.
     mutating func close(with output: Transcript.ToolOutput) throws -> [Transcript.Entry] {
-        guard waiting.remove(output.id) != nil else {
+        guard let id = waiting.removeValue(forKey: ExactText(output.id)) else {
             throw Failure(.invalidRequest, "The output '\(output.id)' belongs to no call that waits for one.")
         }
-        outputs[output.id] = output
+        var output = output
+        output.id = id
+        outputs[id] = output
         guard outputs.count == calls.count else { return [] }
         defer { self = OpenCalls() }
         return calls.compactMap { outputs[$0].map(Transcript.Entry.toolOutput) }

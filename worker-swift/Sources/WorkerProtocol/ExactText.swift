@@ -2,18 +2,18 @@
 ///
 /// `String` compares by what is seen, so "é" equals "e" with an accent put on it, and the Kelvin sign equals "K". To the
 /// other side of a connection these are different.
-struct ExactText: Hashable {
-    let text: String
+public struct ExactText: Hashable, Sendable {
+    public let text: String
 
-    init(_ text: String) {
+    public init(_ text: String) {
         self.text = text
     }
 
-    static func == (left: ExactText, right: ExactText) -> Bool {
+    public static func == (left: ExactText, right: ExactText) -> Bool {
         left.text.hasSameBytes(as: right.text)
     }
 
-    func hash(into hasher: inout Hasher) {
+    public func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     }

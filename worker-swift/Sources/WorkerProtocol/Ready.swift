@@ -74,18 +74,21 @@ public struct Capabilities: Sendable, Equatable {
     public var tokenCount: Bool
     /// `prewarm` does something.
     public var prewarm: Bool
+    /// It shows the images of prompts to its model.
+    public var images: Bool
     /// How many steps it works on at once; at least 1.
     public var parallelSteps: UInt32
 
     public init(
         streaming: Bool = false, nativeTools: Bool = false, guidedGeneration: Bool = false, tokenCount: Bool = false,
-        prewarm: Bool = false, parallelSteps: UInt32 = 1
+        prewarm: Bool = false, images: Bool = false, parallelSteps: UInt32 = 1
     ) {
         self.streaming = streaming
         self.nativeTools = nativeTools
         self.guidedGeneration = guidedGeneration
         self.tokenCount = tokenCount
         self.prewarm = prewarm
+        self.images = images
         self.parallelSteps = parallelSteps
     }
 
@@ -96,6 +99,7 @@ public struct Capabilities: Sendable, Equatable {
         guidedGeneration = try can("guidedGeneration")
         tokenCount = try can("tokenCount")
         prewarm = try can("prewarm")
+        images = try can("images")
         parallelSteps = try map.defaulted("parallelSteps", 1) { try $0.integer() }
     }
 
@@ -103,7 +107,7 @@ public struct Capabilities: Sendable, Equatable {
         [
             ("streaming", .bool(streaming)), ("nativeTools", .bool(nativeTools)),
             ("guidedGeneration", .bool(guidedGeneration)), ("tokenCount", .bool(tokenCount)),
-            ("prewarm", .bool(prewarm)), ("parallelSteps", PackMember(parallelSteps)),
+            ("prewarm", .bool(prewarm)), ("images", images ? .bool(true) : .absent), ("parallelSteps", PackMember(parallelSteps)),
         ]
     }
 }

@@ -36,10 +36,20 @@ extension Transcript {
         }
     }
 
-    /// The text of the last prompt that says something: one without text goes on with the turn.
-    var lastPrompt: String {
-        for case .prompt(let prompt) in reversed() where !prompt.segments.text.isEmpty { return prompt.segments.text }
-        return ""
+    /// The last prompt that says or shows something: one that does not goes on with the turn.
+    private var prompt: [Segment] {
+        for case .prompt(let prompt) in reversed() where prompt.segments.areNotBlank { return prompt.segments }
+        return []
+    }
+
+    var lastPrompt: String { prompt.text }
+
+    /// The names of the files of the images that it shows.
+    private var shown: [String] {
+        prompt.compactMap { segment in
+            guard case .attachment(let attachment) = segment, case .image(let image) = attachment.content else { return nil }
+            return image.url?.lastPathComponent
+        }
     }
 
     /// The outputs of the turn in progress.
@@ -48,7 +58,7 @@ extension Transcript {
         for entry in reversed() {
             switch entry {
             case .toolOutput(let output): outputs.append(output)
-            case .prompt(let prompt) where !prompt.segments.text.isEmpty: return outputs.reversed()
+            case .prompt(let prompt) where prompt.segments.areNotBlank: return outputs.reversed()
             default: break
             }
         }
@@ -59,8 +69,15 @@ extension Transcript {
         let texts = outputs.map(\.segments.text)
         return template
             .replacing("{prompt}", with: lastPrompt)
+            .replacing("{images}", with: shown.joined(separator: ", "))
             .replacing("{toolOutputs}", with: texts.joined(separator: "\n"))
             .replacing("{toolOutput}", with: texts.last ?? "")
+    }
+}
+
+extension [Transcript.Segment] {
+    fileprivate var areNotBlank: Bool {
+        contains { if case .attachment = $0 { true } else { !$0.description.isEmpty } }
     }
 }
 

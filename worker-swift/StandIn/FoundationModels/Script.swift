@@ -31,6 +31,7 @@ struct Script: Sendable {
 ///
 /// | action | |
 /// | --- | --- |
+/// | `template`: text | in it, `{images}` stands for the names of the image files of the prompt |
 /// | `replacements`: texts | says the first, then takes it back for the next, and so on |
 /// | `error`: code | the framework's typed error for that code; with `retryAfterSeconds` for `rate_limited` |
 /// | `legacyError`: case name | a `LanguageModelSession.GenerationError` |

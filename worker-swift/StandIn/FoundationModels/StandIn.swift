@@ -51,6 +51,7 @@ enum EventLayout: String {
 /// - `contextSize`, `variant`, `languages`
 /// - `events`: `plain`, `wrapped` or `sealed`
 /// - `counts`: false if tokens cannot be counted
+/// - `vision`: false if the model cannot do with images
 struct Settings: Sendable {
     var script: Script?
     var availability = SystemLanguageModel.Availability.available
@@ -59,6 +60,7 @@ struct Settings: Sendable {
     var languages = ["de", "en", "sv"]
     var events = EventLayout.plain
     var canCount = true
+    var canSee = true
     /// How often each script was asked for a step; nil to be told by transcripts.
     var positions: ScriptPositions?
 
@@ -72,6 +74,7 @@ struct Settings: Sendable {
         variant = content["variant"]?.text ?? variant
         languages = content["languages"]?.elements?.compactMap(\.text) ?? languages
         canCount = content["counts"]?.bool ?? true
+        canSee = content["vision"]?.bool ?? true
         if content["position"]?.text == "process" { positions = ScriptPositions() }
         if let name = content["events"]?.text {
             guard let layout = EventLayout(rawValue: name) else { throw ScriptError("There are no events '\(name)'.") }

@@ -88,7 +88,7 @@ public final class SystemLanguageModel: Sendable {
 @available(macOS 27.0, *)
 extension SystemLanguageModel: LanguageModel {
     public var capabilities: LanguageModelCapabilities {
-        LanguageModelCapabilities([.vision, .guidedGeneration, .toolCalling])
+        LanguageModelCapabilities([.guidedGeneration, .toolCalling] + (StandIn.current.canSee ? [.vision] : []))
     }
 
     public var executorConfiguration: Executor.Configuration { Executor.Configuration() }

@@ -125,10 +125,12 @@ public struct Transcript: Sendable, Equatable, RandomAccessCollection {
     /// Apple's is made of images of several kinds; here, only of where one is.
     @available(macOS 27.0, *)
     public struct ImageAttachment: Sendable, Equatable {
-        let imageURL: URL
+        private let file: URL
+
+        public var url: URL? { file }
 
         public init(imageURL: URL) {
-            self.imageURL = imageURL
+            file = imageURL
         }
     }
 }

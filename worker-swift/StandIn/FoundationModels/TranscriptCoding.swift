@@ -186,7 +186,7 @@ extension Transcript.Segment: Codable {
         case .attachment(let segment):
             guard case .image(let image) = segment.content else { return }
             try keyed.encode("image", forKey: .type)
-            try keyed.encode(image.imageURL, forKey: .url)
+            try keyed.encodeIfPresent(image.url, forKey: .url)
             try keyed.encodeIfPresent(segment.label, forKey: .label)
         }
     }

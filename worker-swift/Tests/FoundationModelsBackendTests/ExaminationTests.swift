@@ -16,7 +16,7 @@ import Testing
 
     @Test func everyPointHasItsFinding() async throws {
         let report = try await report("{}")
-        for point in 0...9 {
+        for point in 0...10 {
             #expect(report.contains("\(point). "), "point \(point)")
         }
         #expect(report.contains("Self-test of events: passed"))
@@ -26,6 +26,7 @@ import Testing
         #expect(!report.contains("cannot be read again"))
         #expect(report.contains("wrapped: open_gate#call_0_0{\"gate\":"))
         #expect(report.contains("session: failed: model_unavailable"))
+        #expect(report.contains("can do with images: true"))
         #expect(report.contains("3 steps in"))
         #expect(report.contains("failed: none"))
     }

@@ -242,13 +242,6 @@ import WorkerProtocol
         #expect(heard == 1)
     }
 
-    @Test func onlyTheDirectWayShowsImages() {
-        let senses = StepPath.allCases.map { path in
-            FoundationModelsBackend(environment: [StepPath.variable: path.rawValue]).senses
-        }
-        #expect(senses == [.images, [], []])
-    }
-
     // MARK: Beside steps
 
     @Test func tokensAreCountedWithToolsAndSchema() async throws {

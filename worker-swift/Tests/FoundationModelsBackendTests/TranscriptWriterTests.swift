@@ -116,7 +116,8 @@ import WorkerProtocol
 
     @Test func whatTheModelCannotUseIsLeftOutAndNoted() throws {
         let reasoning: ValueObject = ["role": "reasoning", "id": "r", "contents": [["type": "text", "id": "0", "text": "Hm."]]]
-        let image: ValueObject = ["type": "image", "id": "i", "url": "file:///gate.png"]
+        // In a form of the framework's own.
+        let image: ValueObject = ["type": "image", "id": "i", "url": "file:///gate.png", "label": "gate"]
         let conversation: [Entry] = [
             .opaque(reasoning), .prompt([.text("See."), .attachment(image), .unknown(type: "smell")]), .unknown(type: "dance"),
             .opaque(["role": "nonsense"]),
@@ -150,6 +151,22 @@ import WorkerProtocol
                 (error as? Failure)?.code == .invalidRequest
             }
         }
+    }
+
+    @Test func callsAreToldApartByTheBytesOfTheirIDs() throws {
+        let ids = ["\u{e9}", "e\u{301}"]
+        let calls = Entry.toolCalls(ids.map { ToolCall(id: $0, name: "wave") })
+        let outputs = [ids[1], ids[0]].enumerated().map { number, id in
+            Entry.toolOutput(callID: id, toolName: "wave", segments: [.text("\(number)")])
+        }
+        let transcript = try request(Generate(id: 1, transcript: [calls] + outputs)).transcript
+        var made: [String] = []
+        if case .toolCalls(let calls)? = transcript.first { made = calls.map(\.id) }
+        // To the framework the two ids are one, so the second call has another.
+        #expect(made.count == 2 && made[0] == ids[0] && made[1] != ids[1])
+        let answers = try written(transcript).suffix(2)
+        #expect(answers.map { $0["call"]?.text } == made)
+        #expect(answers.map { $0["says"] } == [["1"], ["0"]])
     }
 
     @Test func aToolCannotBeRequiredOfNone() {
