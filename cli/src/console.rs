@@ -16,13 +16,12 @@ use serde_json::Value;
 
 /// What went wrong.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// What should be looked at.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 /// What is neither asked nor answered.
 pub(crate) const ASIDE: Style = Style::new().dimmed();
 /// Where a person is to type.
 pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
-
-/// What should be looked at.
-pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]

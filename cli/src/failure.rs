@@ -5,7 +5,10 @@ use std::process::ExitCode;
 use oam_agent::{AgentError, ErrorCode, ModelError, json_text};
 use serde_json::json;
 
-use crate::console::{self, Console};
+use crate::{
+    console::{self, Console},
+    runtime::INTERRUPTED,
+};
 
 /// A failed command. The message is a sentence or more that names what is wrong and what to do.
 #[derive(Debug, Clone)]
@@ -29,10 +32,9 @@ pub(crate) enum FailureCode {
     MissingToolOutput,
 }
 
-/// Interrupted by SIGINT, as a shell tells it.
-const INTERRUPTED: u8 = 130;
-
 impl FailureCode {
+    pub(crate) const MODEL_UNAVAILABLE: Self = Self::Agent(ErrorCode::ModelUnavailable);
+
     /// The name as machines read it.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

@@ -32,6 +32,7 @@ use modes::{Tty, TtyKind};
 
 /// The most lines that are remembered.
 const LONGEST_HISTORY: usize = 1000;
+
 /// A line editor on the terminal. Dropping it leaves the terminal as it was, also while a line is being edited.
 #[derive(Debug)]
 pub(crate) struct LineEditor {

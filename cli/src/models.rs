@@ -2,7 +2,7 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use oam_agent::{ErrorCode, Model, UnavailableModel, UnavailableReason};
+use oam_agent::{Model, UnavailableModel, UnavailableReason};
 use oam_bridge::{ModelFactory, ModelUse};
 use oam_recording::{Matching, Replay};
 use oam_workers::{PoolConfig, WorkerCommand, WorkerPool};
@@ -236,7 +236,7 @@ impl OpenModel {
         let Some(reason) = self.model.availability().unavailable else { return Ok(()) };
         let hint = self.hint(reason);
         let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
-        Err(Failure::new(FailureCode::Agent(ErrorCode::ModelUnavailable), message))
+        Err(Failure::new(FailureCode::MODEL_UNAVAILABLE, message))
     }
 
     /// What to do about a model that is unavailable.

@@ -11,10 +11,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{failure::Failure, tools};
 
-/// What a shell tells of a process that a signal ended.
-const SIGNALLED: u8 = 128;
-const SIGINT: u8 = 2;
-const SIGTERM: u8 = 15;
+/// Interrupted by SIGINT, as a shell tells it.
+pub(crate) const INTERRUPTED: u8 = 128 + 2;
+/// The same of SIGTERM.
+const TERMINATED: u8 = 128 + 15;
 
 /// How a command ended.
 pub(crate) enum End<T> {
@@ -26,7 +26,7 @@ pub(crate) enum End<T> {
 impl<T> End<T> {
     /// The end of a command that found out itself that it is interrupted.
     pub(crate) fn interrupted() -> Self {
-        Self::Interrupted(ExitCode::from(SIGNALLED + SIGINT))
+        Self::Interrupted(ExitCode::from(INTERRUPTED))
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn run_with_interrupts<T>(
         let mut terminate = listen(SignalKind::terminate())?;
         let end = tokio::select! {
             biased;
-            Some(()) = terminate.recv() => Ok(End::Interrupted(ExitCode::from(SIGNALLED + SIGTERM))),
+            Some(()) = terminate.recv() => Ok(End::Interrupted(ExitCode::from(TERMINATED))),
             end = command(interrupts) => end,
         };
         let mut interrupts = Interrupts(listen(SignalKind::interrupt())?);

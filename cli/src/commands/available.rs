@@ -9,13 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::{
     arguments::model::ModelArguments,
     console::Console,
-    failure::{Failure, ReportForm},
+    failure::{Failure, FailureCode, ReportForm},
     models::{ModelName, SystemModel},
     runtime::{self, End},
 };
-
-/// No model can be asked.
-const UNAVAILABLE: u8 = 3;
 
 /// Tell whether a model can be asked here, as JSON.
 #[derive(Debug, Args)]
@@ -48,7 +45,7 @@ pub(crate) fn run(arguments: &AvailableArguments) -> ExitCode {
             Console::stdout().line(&text);
             match availability.unavailable {
                 None => ExitCode::SUCCESS,
-                Some(_) => ExitCode::from(UNAVAILABLE),
+                Some(_) => ExitCode::from(FailureCode::MODEL_UNAVAILABLE.exit_code()),
             }
         }
     }

@@ -7,13 +7,12 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use oam_agent::ErrorCode;
 use oam_workers::WorkerCommand;
 
 use crate::{
     arguments::model::ModelArguments,
     console::Console,
-    failure::{Failure, FailureCode, ReportForm},
+    failure::{Failure, ReportForm},
     line_editor::LineEditor,
     models::{ModelName, ModelSource, OpenModel, SystemModel},
     runtime::{self, End},
@@ -80,11 +79,10 @@ pub(crate) fn run(arguments: DemoArguments) -> ExitCode {
     let Scene::Tavern(arguments) = arguments.scene;
     let played =
         SystemModel::choose(&arguments.model).and_then(|model| runtime::run(tavern(model, arguments)));
-    let interrupted = ExitCode::from(FailureCode::Agent(ErrorCode::Cancelled).exit_code());
     match played {
         Err(failure) => failure.report(ReportForm::Text),
         Ok(End::Done(Ending::Played)) => ExitCode::SUCCESS,
-        Ok(End::Done(Ending::Interrupted)) => interrupted,
+        Ok(End::Done(Ending::Interrupted)) => runtime::INTERRUPTED.into(),
         Ok(End::Interrupted(code)) => {
             let stdout = Console::stdout();
             if stdout.is_terminal() {

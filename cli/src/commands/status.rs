@@ -18,13 +18,10 @@ use serde_json::{Map, Value, json};
 use crate::{
     arguments::model::ModelArguments,
     console::Console,
-    failure::{Failure, ReportForm},
+    failure::{Failure, FailureCode, ReportForm},
     models::{ModelName, ModelSource, SystemModel},
     runtime::{self, End},
 };
-
-/// No model can be asked.
-const UNAVAILABLE: u8 = 3;
 
 /// Tell which model is asked, where it was found, and what is wrong if it cannot be asked.
 #[derive(Debug, Args)]
@@ -81,7 +78,7 @@ pub(crate) fn run(arguments: &StatusArguments) -> ExitCode {
             }
             match seen.availability.unavailable {
                 None => ExitCode::SUCCESS,
-                Some(_) => ExitCode::from(UNAVAILABLE),
+                Some(_) => ExitCode::from(FailureCode::MODEL_UNAVAILABLE.exit_code()),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Conversations in files (docs/CLI.md, Transcript files).
+//! Conversations in files (docs/CLI.md, Conversations).
 //!
 //! A file is an object whose `transcript` is the conversation in the form that games save too, with what only a command
 //! line needs beside it in `oam`: the tools with their commands and, while a turn waits for outputs of external tools, what

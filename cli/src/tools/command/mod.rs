@@ -1,4 +1,4 @@
-//! Command tools: a call is a process (docs/CLI.md, Command tools).
+//! Command tools: a call is a process (docs/CLI.md, Tools files).
 //!
 //! The call's arguments go in on standard input and in a variable, what the process prints comes out as the tool's
 //! output. [`process`] runs it and ends it, with all that it started; [`captured`] keeps as much of what it prints as is
