@@ -103,6 +103,11 @@ impl Console {
     }
 }
 
+/// So many of something: `1 turn`, `2 turns`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A text in which control characters but for line ends and tabs are told.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');

@@ -64,6 +64,18 @@ impl FailureCode {
     }
 }
 
+#[cfg(test)]
+impl FailureCode {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        ErrorCode::ALL.map(Self::Agent).into_iter().chain([
+            Self::Usage,
+            Self::InvalidInput,
+            Self::Io,
+            Self::MissingToolOutput,
+        ])
+    }
+}
+
 /// How a failure is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ReportForm {
@@ -142,13 +154,7 @@ mod tests {
 
     #[test]
     fn every_failure_has_the_exit_code_that_scripts_rely_on() {
-        let codes = ErrorCode::ALL.map(FailureCode::Agent).into_iter().chain([
-            FailureCode::Usage,
-            FailureCode::InvalidInput,
-            FailureCode::Io,
-            FailureCode::MissingToolOutput,
-        ]);
-        let told: Vec<_> = codes.map(|code| format!("{} {}", code.as_str(), code.exit_code())).collect();
+        let told: Vec<_> = FailureCode::all().map(|code| format!("{} {}", code.as_str(), code.exit_code())).collect();
         let expected = "model_unavailable 3, guardrail_violation 4, refusal 4, context_size_exceeded 5, \
             rate_limited 6, unsupported_language 2, invalid_schema 2, tool_failed 1, cancelled 130, busy 1, \
             invalid_request 2, generation_failed 1, usage 2, invalid_input 2, io_error 1, missing_tool_output 2";

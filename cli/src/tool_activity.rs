@@ -12,18 +12,25 @@ pub(crate) fn started(call: &ToolCall, execution: Execution) -> String {
         Execution::Local => "tool",
         Execution::Client => "external tool",
     };
-    format!("→ {} {}  ({kind})", call.name, json_text::compact(&call.arguments))
+    format!("{}  ({kind})", asked(call))
+}
+
+/// `→ look {"at":"sky"}`
+pub(crate) fn asked(call: &ToolCall) -> String {
+    format!("→ {} {}", call.name, json_text::compact(&call.arguments))
 }
 
 /// `← look It is blue.  (0.02s)`
 pub(crate) fn completed(record: &ToolRecord) -> String {
-    let output = in_one_line(&record.output.model_text());
+    let output = output(record);
     format!("← {} {output}  ({:.2}s)", record.call.name, record.duration.as_secs_f64())
 }
 
-/// The text without line ends, cut where it gets long.
-fn in_one_line(text: &str) -> String {
-    let line: String = text
+/// The output without line ends, cut where it gets long.
+pub(crate) fn output(record: &ToolRecord) -> String {
+    let line: String = record
+        .output
+        .model_text()
         .chars()
         .map(|character| if matches!(character, '\n' | '\r') { ' ' } else { character })
         .collect();

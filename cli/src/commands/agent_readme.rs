@@ -1,7 +1,6 @@
 //! `oam agent-readme`: how to use `oam`, for agents that have nothing but a shell.
 //!
-//! The commands come from the command line itself and the exit codes from one table, so that neither can say what is
-//! not true.
+//! The commands come from the command line itself, so that none is missing.
 
 use std::{fmt::Write, process::ExitCode};
 
@@ -122,8 +121,24 @@ fn facts(commands: &[Described]) -> Value {
         "environment": {
             "OAM_SCRIPT": "a script file that is played instead of asking a model",
             "OAM_WORKER": "the program that asks the model, with its arguments",
+            "OAM_RECORD": "a file to write what the model answers to: a script for OAM_SCRIPT",
             "NO_COLOR": "not empty: no colours",
         },
         "limits": {"contextTokens": DEFAULT_CONTEXT_SIZE, "recommendedToolsPerRequest": "3-5"},
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{failure::FailureCode, runtime::INTERRUPTED};
+
+    #[test]
+    fn every_exit_code_of_a_failure_is_explained() {
+        for failure in FailureCode::all() {
+            let code = failure.exit_code();
+            let is_explained = EXIT_CODES.iter().any(|(explained, ..)| *explained == code);
+            assert!(is_explained || code == INTERRUPTED, "{failure:?}");
+        }
+    }
 }

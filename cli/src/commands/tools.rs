@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    console::Console,
+    console::{Console, counted},
     failure::ReportForm,
     files::InputPath,
     tools::{DefinedTool, Runs, ToolSet},
@@ -79,10 +79,7 @@ fn described_tool(tool: &DefinedTool) -> Value {
 }
 
 fn tell(file: &InputPath, set: &ToolSet) {
-    let mut lines = vec![match set.tools() {
-        [_] => format!("1 tool in {file}"),
-        tools => format!("{} tools in {file}", tools.len()),
-    }];
+    let mut lines = vec![format!("{} in {file}", counted(set.tools().len() as u64, "tool"))];
     for tool in set.tools() {
         lines.push(String::new());
         lines.push(tool.name().to_string());

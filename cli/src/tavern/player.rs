@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::show::{PLAYER, PLAYER_PROMPT, Show};
+use super::show::{PLAYER_PROMPT, Show};
 use crate::{
+    console,
     failure::Failure,
     line_editor::{Entered, LineEditor, LinePrompt, Remember},
 };
@@ -72,7 +73,7 @@ impl Player {
 }
 
 fn prompt(show: &Show) -> LinePrompt {
-    let styled = show.console().painted(PLAYER, PLAYER_PROMPT);
+    let styled = show.console().painted(console::PROMPT, PLAYER_PROMPT);
     LinePrompt { plain: PLAYER_PROMPT.to_owned(), styled }
 }
 

@@ -4,21 +4,20 @@
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use oam_agent::{AgentError, ToolCall, ToolRecord, json_text};
+use oam_agent::{AgentError, ToolCall, ToolRecord};
 use oam_game::{Decision, DecisionOptions, DialogueTurn, Emotion, Relationship};
 use oam_workers::{Counters, ExitCause, KilledWorker};
 
 use super::typewriter::Typewriter;
-use crate::console::Console;
+use crate::{
+    console::{self, Console, counted},
+    tool_activity,
+};
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const MIRA: Style = AnsiColor::Magenta.on_default().bold();
-pub(super) const PLAYER: Style = AnsiColor::Green.on_default().bold();
-const ASIDE: Style = Style::new().dimmed();
 const TROUBLE: Style = AnsiColor::Red.on_default();
 
-/// The most that is shown of a tool's output, in characters.
-const LONGEST_OUTPUT: usize = 160;
 pub(super) const PLAYER_PROMPT: &str = "you › ";
 
 /// The stage's front.
@@ -73,7 +72,7 @@ impl Show {
 
     /// Something said beside the scene.
     pub(super) fn aside(&self, text: &str) {
-        self.console.line(&self.console.painted(ASIDE, &self.console.shown(text)));
+        self.console.line(&self.console.painted(console::ASIDE, &self.console.shown(text)));
     }
 
     pub(super) fn trouble(&mut self, text: &str) {
@@ -97,24 +96,18 @@ impl Show {
 
     /// What the player says who does not type it here.
     pub(super) fn player(&self, line: &str) {
-        let prompt = self.console.painted(PLAYER, PLAYER_PROMPT);
+        let prompt = self.console.painted(console::PROMPT, PLAYER_PROMPT);
         self.console.line(&format!("{prompt}{}", self.console.shown(line)));
     }
 
     pub(super) fn call(&mut self, call: &ToolCall) {
         self.close_line();
-        let arguments = json_text::compact(&call.arguments);
-        self.aside(&format!("  → {} {arguments}", call.name));
+        self.aside(&format!("  {}", tool_activity::asked(call)));
     }
 
     pub(super) fn record(&mut self, record: &ToolRecord) {
         self.close_line();
-        let output = record.output.model_text().replace('\n', " ");
-        let output = match output.char_indices().nth(LONGEST_OUTPUT) {
-            Some((end, _)) => format!("{}…", &output[..end]),
-            None => output,
-        };
-        self.aside(&format!("  ← {output}"));
+        self.aside(&format!("  ← {}", tool_activity::output(record)));
     }
 
     pub(super) fn emotion(&mut self, emotion: Emotion) {
@@ -216,16 +209,16 @@ impl Show {
 
     pub(super) fn summary(&self, totals: &Totals, workers: Option<&Counters>) {
         let Totals { turns, tool_calls, tokens, took } = totals;
-        let counted = [
+        let totals = [
             counted(*turns as u64, "turn"),
             counted(*tool_calls as u64, "tool call"),
             counted(*tokens, "token"),
             seconds(*took),
         ];
-        self.console.line(&format!("\n{}", counted.join(", ")));
+        self.console.line(&format!("\n{}", totals.join(", ")));
         if let Some(Counters { started, crashes, replays, .. }) = workers {
             let died: u64 = crashes.values().sum();
-            let (started, replays) = (self::counted(*started, "worker"), self::counted(*replays, "step"));
+            let (started, replays) = (counted(*started, "worker"), counted(*replays, "step"));
             self.console.line(&format!("{started} started, {died} died, {replays} played again"));
         }
         self.aside("What happened here is told by docs/GAMES.md; `oam agent-readme` is for AI agents.");
@@ -247,10 +240,6 @@ impl Show {
 
 fn change(what: &str, before: &str, after: &str) -> String {
     if before == after { format!("{what} {after}") } else { format!("{what} {before} → {after}") }
-}
-
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

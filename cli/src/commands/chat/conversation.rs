@@ -10,7 +10,7 @@ use super::{
     said::{ChatCommand, HELP, Said},
 };
 use crate::{
-    console::{self, Console},
+    console::{self, Console, counted},
     failure::{Failure, ReportForm},
     files,
     line_editor::Entered,
@@ -180,7 +180,7 @@ impl Chat {
                     self.usage;
                 self.stdout.line(&format!(
                     "{input} tokens in ({cached} of them cached), {output} tokens out, {}",
-                    count(self.turns, "turn")
+                    counted(self.turns, "turn")
                 ));
             }
             ChatCommand::Unknown(name) => {
@@ -223,7 +223,7 @@ impl Chat {
             parts.push(format!("tools {}", names.join(", ")));
         }
         if self.agent.turn_count() > 0 {
-            parts.push(format!("{} resumed", count(self.agent.turn_count() as u64, "turn")));
+            parts.push(format!("{} resumed", counted(self.agent.turn_count() as u64, "turn")));
         }
         let what = parts.join("; ");
         format!("{what}\n/help lists the commands. Ctrl-C stops an answer, Ctrl-D ends the chat.")
@@ -251,8 +251,4 @@ fn hint(code: ErrorCode) -> Option<&'static str> {
         ),
         _ => None,
     }
-}
-
-fn count(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
