@@ -1,26 +1,77 @@
 //! Asking whoever sits at the terminal for outputs of external tools.
 //!
-//! The controlling terminal is asked, not standard input: this works with redirected streams too. One thread owns the
-//! terminal, so calls that are made together are asked for one after another, in their order.
+//! The terminal is asked, not standard input: this works with redirected streams too.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, Write},
-    sync::{Arc, mpsc},
-    thread,
+use std::sync::Arc;
+
+use nix::sys::signal::{Signal, raise};
+use oam_agent::{Execution, ToolCall, ToolOutput};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    console::harmless,
+    failure::Failure,
+    line_editor::{Entered, LineEditor, LinePrompt, Remember},
+    tool_activity,
+    tool_output::GivenOutput,
 };
 
-use oam_agent::{Execution, ToolCall, ToolOutput};
-use tokio::sync::oneshot;
+const QUESTION: &str = "  output (text, @file, or !message for an error): ";
 
-use crate::{console::harmless, failure::Failure, tool_activity, tool_output::GivenOutput};
+/// Asks for the output of a call. `None` when the question was interrupted (Ctrl-C).
+pub(crate) async fn ask(editor: &LineEditor, call: &ToolCall) -> Option<ToolOutput> {
+    let mut above = tool_activity::started(call, Execution::Client);
+    loop {
+        let prompt = LinePrompt::plain(QUESTION).below(&harmless(&above));
+        let line = match editor.read(prompt, Remember::No).await {
+            Ok(Entered::Line(line)) => line,
+            Ok(Entered::End) => return Some(not_given("the question was left unanswered")),
+            Ok(Entered::Interrupt) => return None,
+            Err(failure) => return Some(not_given(&failure.message)),
+        };
+        match answer(line).await {
+            Ok(output) => return Some(output),
+            Err(failure) => above = format!("  {failure}"),
+        }
+    }
+}
 
-const TERMINAL: &str = "/dev/tty";
+/// Asks on the terminal of the process, if it has one.
+pub(crate) async fn ask_on_terminal(editor: &mut Option<LineEditor>, call: &ToolCall) -> Option<ToolOutput> {
+    if editor.is_none() {
+        *editor = match LineEditor::on_terminal() {
+            Ok(editor) => editor,
+            Err(failure) => return Some(not_given(&failure.message)),
+        };
+    }
+    match editor {
+        Some(editor) => ask(editor, call).await,
+        None => Some(not_given("there is no terminal to ask for it")),
+    }
+}
 
-/// Asks for outputs. Dropping it leaves a question that stands unanswered.
+/// What a person's answer stands for, which may have to be read from a file first.
+async fn answer(line: String) -> Result<ToolOutput, Failure> {
+    if let Some(message) = line.strip_prefix('!') {
+        return Ok(ToolOutput::Error(message.to_owned()));
+    }
+    let given = GivenOutput::from(&*line);
+    if given.is_stdin() {
+        return Err(Failure::usage("standard input is something else here: name a file, or paste the text"));
+    }
+    let read = tokio::task::spawn_blocking(move || given.output()).await;
+    read.unwrap_or_else(|error| Err(Failure::io(format!("the answer cannot be read: {error}"))))
+}
+
+fn not_given(reason: &str) -> ToolOutput {
+    ToolOutput::Error(format!("No output was given: {reason}."))
+}
+
+/// Asks for the outputs of calls that are made together, one after another. A question that is interrupted interrupts the
+/// process.
 #[derive(Debug)]
 pub(crate) struct Asker {
-    questions: mpsc::Sender<Question>,
+    questions: mpsc::UnboundedSender<Question>,
 }
 
 #[derive(Debug)]
@@ -30,88 +81,53 @@ struct Question {
 }
 
 impl Asker {
-    /// Fails when the process has no terminal.
-    pub(crate) fn open() -> io::Result<Self> {
-        let input = File::open(TERMINAL)?;
-        let output = OpenOptions::new().write(true).open(TERMINAL)?;
-        let (questions, asked) = mpsc::channel();
-        let mut terminal = Terminal { input: BufReader::new(input), output };
-        thread::Builder::new().name("terminal".to_owned()).spawn(move || {
-            for Question { call, answer } in asked {
-                // Nobody may wait for it any more.
-                let _ = answer.send(terminal.ask(&call));
-            }
-        })?;
-        Ok(Self { questions })
+    /// Asks on the current runtime. The terminal is taken with the first question, and given back when nobody can ask any
+    /// more or the runtime ends.
+    pub(crate) fn start() -> Self {
+        let (questions, asked) = mpsc::unbounded_channel();
+        tokio::spawn(answer_all(asked));
+        Self { questions }
     }
 
     /// Asks for the output of a call, when those before have been answered.
     pub(crate) fn ask(&self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
         let (answer, output) = oneshot::channel();
-        // Without the thread the call counts as cancelled.
+        // Without the task the call counts as cancelled.
         let _ = self.questions.send(Question { call: Arc::clone(call), answer });
         output
     }
 }
 
-/// Both directions of a terminal.
-struct Terminal<R, W> {
-    input: R,
-    output: W,
-}
-
-impl<R: BufRead, W: Write> Terminal<R, W> {
-    fn ask(&mut self, call: &ToolCall) -> ToolOutput {
-        self.try_ask(call).unwrap_or_else(|error| ToolOutput::Error(format!("The terminal failed: {error}.")))
-    }
-
-    /// An answer that cannot be read is asked for again.
-    fn try_ask(&mut self, call: &ToolCall) -> io::Result<ToolOutput> {
-        writeln!(self.output, "{}", harmless(&tool_activity::started(call, Execution::Client)))?;
-        loop {
-            write!(self.output, "  output (text, @file, or !message for an error): ")?;
-            self.output.flush()?;
-            let mut line = String::new();
-            if self.input.read_line(&mut line)? == 0 {
-                writeln!(self.output)?;
-                return Ok(ToolOutput::Error("No output was given.".to_owned()));
-            }
-            match answer(line.trim_end_matches(['\n', '\r'])) {
-                Ok(output) => return Ok(output),
-                Err(failure) => writeln!(self.output, "  {failure}")?,
+async fn answer_all(mut questions: mpsc::UnboundedReceiver<Question>) {
+    let mut editor = None;
+    while let Some(Question { call, answer }) = questions.recv().await {
+        match ask_on_terminal(&mut editor, &call).await {
+            // Nobody may wait for it any more.
+            Some(output) => _ = answer.send(output),
+            None => {
+                // While a line is edited Ctrl-C is a key; here it means what it means everywhere else. The process is
+                // there to get it.
+                let _ = raise(Signal::SIGINT);
+                return std::future::pending().await;
             }
         }
     }
 }
 
-/// What a person's answer stands for. May read a file.
-pub(crate) fn answer(line: &str) -> Result<ToolOutput, Failure> {
-    match line.strip_prefix('!') {
-        Some(message) => Ok(ToolOutput::Error(message.to_owned())),
-        None => GivenOutput::from(line).output(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use oam_agent::CallId;
-    use serde_json::{Map, json};
+    use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn an_answer_is_text_a_file_or_an_error() {
-        let mut shown = Vec::new();
-        let mut terminal = Terminal {
-            input: &b"{\"potions\": 3}\n@/no/such/file\n!Out of stock.\n"[..],
-            output: &mut shown,
-        };
-        let call = ToolCall { id: CallId::from_text("c"), name: "get".into(), arguments: Map::new() };
-        assert_eq!(terminal.ask(&call), ToolOutput::Json(json!({"potions": 3})));
-        assert_eq!(terminal.ask(&call), ToolOutput::Error("Out of stock.".into()));
-        assert_eq!(terminal.ask(&call), ToolOutput::Error("No output was given.".into()));
-        let shown = String::from_utf8(shown).unwrap();
-        assert_eq!(shown.matches("→ get {}  (external tool)").count(), 3);
-        assert!(shown.contains("/no/such/file: cannot be read"), "{shown}");
+    #[tokio::test]
+    async fn an_answer_is_text_a_file_or_an_error() {
+        let answer =
+            async |line: &str| super::answer(line.to_owned()).await.map_err(|failure| failure.message);
+        assert_eq!(answer("{\"potions\": 3}").await, Ok(ToolOutput::Json(json!({"potions": 3}))));
+        assert_eq!(answer("three").await, Ok(ToolOutput::Text("three".into())));
+        assert_eq!(answer("!Out of stock.").await, Ok(ToolOutput::Error("Out of stock.".into())));
+        assert!(answer("@/no/such/file").await.unwrap_err().contains("/no/such/file: cannot be read"));
+        assert!(answer("@-").await.unwrap_err().contains("standard input"));
     }
 }

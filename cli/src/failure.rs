@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn every_failure_has_the_exit_code_that_scripts_rely_on() {
-        let told: Vec<_> = FailureCode::all().map(|code| format!("{} {}", code.as_str(), code.exit_code())).collect();
+        let told: Vec<_> =
+            FailureCode::all().map(|code| format!("{} {}", code.as_str(), code.exit_code())).collect();
         let expected = "model_unavailable 3, guardrail_violation 4, refusal 4, context_size_exceeded 5, \
             rate_limited 6, unsupported_language 2, invalid_schema 2, tool_failed 1, cancelled 130, busy 1, \
             invalid_request 2, generation_failed 1, usage 2, invalid_input 2, io_error 1, missing_tool_output 2";

@@ -17,6 +17,7 @@ use std::{
     thread,
 };
 
+use anstyle::Style;
 use nix::sys::signal::Signal::SIGCONT;
 use rustyline::{
     Behavior, Config, Editor, ExternalPrinter, Prompt, error::ReadlineError, history::MemHistory,
@@ -26,7 +27,7 @@ use tokio::{
     sync::oneshot,
 };
 
-use crate::failure::Failure;
+use crate::{console::Console, failure::Failure};
 use hold::Hold;
 use modes::{Tty, TtyKind};
 
@@ -66,12 +67,30 @@ pub(crate) enum Remember {
     No,
 }
 
-/// Where a line stands on the terminal.
+/// What stands before a line, and above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LinePrompt {
-    pub(crate) plain: String,
+    /// Lines that are shown once, however often the line itself is drawn.
+    above: String,
+    plain: String,
     /// The same, with colours.
-    pub(crate) styled: String,
+    styled: String,
+}
+
+impl LinePrompt {
+    pub(crate) fn plain(text: &str) -> Self {
+        Self { above: String::new(), plain: text.to_owned(), styled: text.to_owned() }
+    }
+
+    /// The same text, with colours where there are some.
+    pub(crate) fn styled(self, style: Style) -> Self {
+        Self { styled: Console::stdout().painted(style, &self.plain), ..self }
+    }
+
+    /// The same with a text on lines of its own above it.
+    pub(crate) fn below(self, text: &str) -> Self {
+        Self { above: format!("{text}\n"), ..self }
+    }
 }
 
 struct Question {
@@ -104,6 +123,11 @@ impl LineEditor {
             .spawn(move || lines.answer_all(&asked))
             .map_err(|error| failed(&error))?;
         Ok(Some(line_editor))
+    }
+
+    /// Whether there is a terminal to take.
+    pub(crate) fn is_possible() -> bool {
+        Tty::find().is_some()
     }
 
     /// Asks for one line. A question cannot be taken back: when nobody awaits its line any more, that is the line of the next
@@ -195,6 +219,7 @@ fn edited_line(
     remember: Remember,
     hold: &Hold,
 ) -> Result<Entered, Failure> {
+    hold.show(&prompt.above);
     loop {
         if !hold.begin_line() {
             return Ok(Entered::Interrupt);
@@ -224,7 +249,7 @@ fn plain_line(
     output: &mut File,
     prompt: &LinePrompt,
 ) -> Result<Entered, Failure> {
-    output.write_all(prompt.plain.as_bytes()).map_err(unreadable)?;
+    output.write_all(format!("{}{}", prompt.above, prompt.plain).as_bytes()).map_err(unreadable)?;
     let mut line = Vec::new();
     if input.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
         output.write_all(b"\n").map_err(unreadable)?;

@@ -51,6 +51,14 @@ impl Hold {
         Ok(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
+    /// Shows a text while no line is edited.
+    pub(super) fn show(&self, text: &str) {
+        let mut state = self.state();
+        if state.holder == Holder::Nobody {
+            state.modes.show(text);
+        }
+    }
+
     /// The editor is going to take the terminal. `false` after the end.
     pub(super) fn begin_line(&self) -> bool {
         let mut state = self.state();
@@ -106,7 +114,8 @@ impl Hold {
         let waited = self.changed.wait_timeout_while(self.state(), TAKING_TIME, is_taking);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if state.holder == Holder::Editor {
-            state.modes.leave_line();
+            // Behind the line that is being edited.
+            state.modes.show("\r\n");
         }
         state.modes.restore();
         state.holder = Holder::Ended;

@@ -104,10 +104,9 @@ impl QuietModes {
         let _ = self.tty.output.write_all(b"(that was not UTF-8, and is forgotten)\r\n");
     }
 
-    /// Leaves a line that is being edited.
-    pub(super) fn leave_line(&mut self) {
-        // A terminal that is gone needs no order.
-        let _ = self.tty.output.write_all(b"\r\n");
+    pub(super) fn show(&mut self, text: &str) {
+        // A terminal that is gone shows nothing.
+        let _ = self.tty.output.write_all(text.as_bytes());
     }
 
     /// Restores the modes that were there before.

@@ -57,7 +57,7 @@ impl Player {
                     show.player(&line);
                     line
                 }
-                Self::Typing(editor) => match editor.read(prompt(show), Remember::Yes).await? {
+                Self::Typing(editor) => match editor.read(prompt(), Remember::Yes).await? {
                     Entered::Line(line) => line,
                     Entered::End => return Ok(Move::Leave),
                     Entered::Interrupt => return Ok(Move::Interrupt),
@@ -72,9 +72,8 @@ impl Player {
     }
 }
 
-fn prompt(show: &Show) -> LinePrompt {
-    let styled = show.console().painted(console::PROMPT, PLAYER_PROMPT);
-    LinePrompt { plain: PLAYER_PROMPT.to_owned(), styled }
+fn prompt() -> LinePrompt {
+    LinePrompt::plain(PLAYER_PROMPT).styled(console::PROMPT)
 }
 
 fn meaning(entered: &str, suggestions: &[String]) -> Meaning {

@@ -61,10 +61,6 @@ impl Show {
         Self { console, typewriter: Typewriter::new(console), line: Line::default() }
     }
 
-    pub(super) fn console(&self) -> Console {
-        self.console
-    }
-
     pub(super) fn title(&self, place: &str, announcement: &str) {
         self.console.line(&self.console.painted(TITLE, place));
         self.aside(announcement);

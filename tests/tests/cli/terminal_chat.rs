@@ -213,12 +213,12 @@ fn outputs_of_external_tools_are_typed_at_the_terminal() {
     let steps = calls_potions(&json!({"template": "There are {toolOutput}."}));
     let terminal = chat(["--tool-json", &potions()]).script(&steps).start();
     terminal.shows("get_potions (external)").cursor_line_is("›").enter("How many?");
-    terminal.shows("→ get_potions {\"kind\":\"red\"}  (external tool)").shows("output of get_potions");
+    terminal.shows("→ get_potions {\"kind\":\"red\"}  (external tool)").shows("output (text");
     terminal
         .enter("@nothing")
         .shows("nothing: cannot be read")
         .enter("@-")
-        .shows("standard input is the conversation");
+        .shows("standard input is something else");
     terminal.press("tw3").press(keys::BACKSPACE).press("elve").press(keys::ENTER);
     terminal.shows("← get_potions twelve").shows("There are twelve.").cursor_line_is("›");
     // Only what was said to the model is found again.
@@ -240,12 +240,10 @@ fn a_question_can_be_declined_and_interrupted() {
         {"template": "{toolOutputs}"},
     ]);
     let terminal = chat(["--tool-json", &potions()]).script(&steps).start();
-    terminal.cursor_line_is("›").enter("How many?").shows("output of get_potions").press(keys::CTRL_D);
+    terminal.cursor_line_is("›").enter("How many?").shows("output (text").press(keys::CTRL_D);
     terminal.shows("I heard: Error: No output was given").cursor_line_is("›");
     terminal.enter("Twice?").shows("error): ").enter("{\"red\": 1}").shows("← get_potions {\"red\":1}");
-    terminal
-        .cursor_line_is("  output of get_potions (text, @file, or !message for an error):")
-        .press(keys::CTRL_C);
+    terminal.cursor_line_is("  output (text, @file, or !message for an error):").press(keys::CTRL_C);
     terminal.shows("(stopped").cursor_line_is("›").enter("/usage").shows("1 turn\n").cursor_line_is("›");
     terminal.press(keys::CTRL_D).ends_with(0);
 }
@@ -255,7 +253,7 @@ fn a_piped_chat_asks_at_the_terminal_too() {
     let steps = calls_potions(&json!({"template": "There are {toolOutput}."}));
     let terminal =
         chat(["--tool-json", &potions()]).script(&steps).stdin("How many?\n").stdout_to_file().start();
-    terminal.shows("output of get_potions").enter("!sold out").shows("← get_potions Error: sold out");
+    terminal.shows("output (text").enter("!sold out").shows("← get_potions Error: sold out");
     assert_eq!(terminal.ends_with(0).file("stdout"), "› How many?\nThere are Error: sold out.\n");
 }
 
@@ -281,7 +279,7 @@ fn an_answer_does_not_steer_the_terminal() {
 fn a_terminal_without_a_cursor_is_enough() {
     let steps = calls_potions(&json!({"template": "There are {toolOutput}."}));
     let terminal = chat(["--tool-json", &potions()]).script(&steps).env("TERM", "dumb").start();
-    terminal.cursor_line_is("›").enter("How many?").shows("output of get_potions").enter("5");
+    terminal.cursor_line_is("›").enter("How many?").shows("output (text").enter("5");
     terminal.shows("There are 5.").cursor_line_is("›").press(keys::CTRL_D);
     let ended = terminal.ends_with(0);
     assert!(!ended.output.contains('\u{1b}'), "{:?}", ended.output);

@@ -1,8 +1,11 @@
 //! Shows an answer while it grows: its text on standard output, what tools do on standard error.
 
-use oam_agent::{TextEvent, TurnResponse};
+use oam_agent::{Execution, TextEvent, ToolCall, TurnResponse};
 
-use crate::console::{self, Console};
+use crate::{
+    console::{self, Console},
+    tool_activity,
+};
 
 /// What stands for an answer without words.
 const EMPTY: &str = "(an empty answer)";
@@ -29,6 +32,13 @@ impl AnswerView {
         self.stdout.write(&self.stdout.shown(&event.delta));
         if !event.delta.is_empty() {
             self.is_in_line = !event.delta.ends_with('\n');
+        }
+    }
+
+    /// A tool is called. Where the line would be shown, whoever is asked for the output is told of an external call then.
+    pub(super) fn called(&mut self, call: &ToolCall, execution: Execution) {
+        if execution == Execution::Local || !self.stderr.is_terminal() {
+            self.activity(tool_activity::started(call, execution));
         }
     }
 

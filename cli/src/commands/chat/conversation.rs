@@ -145,7 +145,7 @@ impl Chat {
                 Some(Ok(RunEvent::Turn(event))) => match event {
                     TurnEvent::Text(text) => view.text(&text),
                     TurnEvent::ToolCallStarted { call, execution } => {
-                        view.activity(tool_activity::started(&call, execution));
+                        view.called(&call, execution);
                     }
                     TurnEvent::ToolCallCompleted { record } => {
                         view.activity(tool_activity::completed(&record));

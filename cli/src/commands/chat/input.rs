@@ -7,16 +7,14 @@ use std::{
     sync::Arc,
 };
 
-use oam_agent::{Execution, ToolCall, ToolOutput};
+use oam_agent::{ToolCall, ToolOutput};
 
 use super::answer::AnswerView;
 use crate::{
     asker,
-    console::{self, Console, harmless},
+    console::{self, Console},
     failure::Failure,
     line_editor::{Entered, LineEditor, LinePrompt, Remember},
-    tool_activity,
-    tool_output::GivenOutput,
 };
 
 const PROMPT: &str = "› ";
@@ -42,8 +40,7 @@ impl Input {
         let stdout = Console::stdout();
         let entered = match self {
             Self::Person(editor) => {
-                let prompt =
-                    LinePrompt { plain: PROMPT.to_owned(), styled: stdout.painted(console::PROMPT, PROMPT) };
+                let prompt = LinePrompt::plain(PROMPT).styled(console::PROMPT);
                 editor.read(prompt, Remember::Yes).await?
             }
             Self::Piped => {
@@ -62,30 +59,9 @@ impl Input {
 
     /// Asks whoever is at the terminal for the output of a call. `None` when the question was interrupted.
     async fn output(&self, call: &ToolCall) -> Option<ToolOutput> {
-        let opened;
-        let editor = match self {
-            Self::Person(editor) => editor,
-            Self::Piped => {
-                opened = match LineEditor::on_terminal() {
-                    Ok(Some(editor)) => editor,
-                    Ok(None) => return Some(not_given("there is no terminal to ask for it")),
-                    Err(failure) => return Some(not_given(&failure.message)),
-                };
-                &opened
-            }
-        };
-        let prompt = question(call);
-        loop {
-            let line = match editor.read(prompt.clone(), Remember::No).await {
-                Ok(Entered::Line(line)) => line,
-                Ok(Entered::End) => return Some(not_given("the question was left unanswered")),
-                Ok(Entered::Interrupt) => return None,
-                Err(failure) => return Some(not_given(&failure.message)),
-            };
-            match given(line).await {
-                Ok(output) => return Some(output),
-                Err(failure) => Console::stderr().line(&format!("  {}", harmless(&failure.message))),
-            }
+        match self {
+            Self::Person(editor) => asker::ask(editor, call).await,
+            Self::Piped => asker::ask_on_terminal(&mut None, call).await,
         }
     }
 }
@@ -108,30 +84,6 @@ fn piped_line() -> Result<Entered, Failure> {
         line.pop();
     }
     Ok(Entered::Line(String::from_utf8_lossy(&line).into_owned()))
-}
-
-fn question(call: &ToolCall) -> LinePrompt {
-    let wanted = format!("  output of {} (text, @file, or !message for an error): ", harmless(&call.name));
-    // The call itself has been told on standard error, which may be somewhere else.
-    let plain = if Console::stderr().is_terminal() {
-        wanted
-    } else {
-        format!("{}\n{wanted}", harmless(&tool_activity::started(call, Execution::Client)))
-    };
-    LinePrompt { styled: plain.clone(), plain }
-}
-
-/// An answer, which may have to be read from a file first.
-async fn given(line: String) -> Result<ToolOutput, Failure> {
-    if GivenOutput::from(&*line).is_stdin() {
-        return Err(Failure::usage("standard input is the conversation: name a file, or paste the text"));
-    }
-    let read = tokio::task::spawn_blocking(move || asker::answer(&line)).await;
-    read.unwrap_or_else(|error| Err(Failure::io(format!("the answer cannot be read: {error}"))))
-}
-
-fn not_given(reason: &str) -> ToolOutput {
-    ToolOutput::Error(format!("No output was given: {reason}."))
 }
 
 /// The external calls of a turn, whose outputs are asked for one after another.

@@ -16,8 +16,8 @@ use super::{
     prompt::{Prompt, StdinUse},
 };
 use crate::{
-    asker::Asker,
     failure::Failure,
+    line_editor::LineEditor,
     models::SystemModel,
     schema_file,
     tools::ToolSet,
@@ -30,8 +30,8 @@ pub(super) struct Task {
     pub(super) instructions: Option<Arc<str>>,
     pub(super) policy: ToolPolicy,
     pub(super) generation: GenerationOptions,
-    /// Who answers calls of external tools; without anybody they end the process.
-    pub(super) asker: Option<Asker>,
+    /// Whether a person answers calls of external tools; without anybody they end the process.
+    pub(super) asks: bool,
     pub(super) is_verbose: bool,
     pub(super) context: Context,
 }
@@ -77,14 +77,19 @@ pub(super) fn prepare(arguments: &RespondArguments) -> Result<(Task, SystemModel
         Some(Conversation::Idle(history)) => prompt(arguments, stdin, history)?,
         None => prompt(arguments, stdin, SavedTranscript::default())?,
     };
-    let asker = if arguments.answers.ask_tools { Some(asker()?) } else { None };
+    let asks = arguments.answers.ask_tools;
+    if asks && !LineEditor::is_possible() {
+        return Err(Failure::usage(
+            "--ask-tools needs a terminal, and there is none. Use --tool-output instead.",
+        ));
+    }
     let model = SystemModel::choose(&turn.model)?;
     let task = Task {
         start,
         instructions,
         policy,
         generation: turn.generation.options(),
-        asker,
+        asks,
         is_verbose: arguments.output.verbose,
         context: Context { tools, schema, save_path: turn.save_path(), mode: arguments.output.mode() },
     };
@@ -130,12 +135,4 @@ fn outputs(arguments: &RespondArguments, turn: Box<WaitingTurn>) -> Result<Start
         answers::expect_none(&answers::missing(&outputs, &turn))?;
     }
     Ok(Start::Outputs { turn, outputs })
-}
-
-fn asker() -> Result<Asker, Failure> {
-    Asker::open().map_err(|error| {
-        Failure::usage(format!(
-            "--ask-tools needs a terminal, and there is none: {error}. Use --tool-output instead."
-        ))
-    })
 }

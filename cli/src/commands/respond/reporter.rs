@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    StepInfo, TextEvent, ToolCall, ToolMode, ToolOutput, TurnClient, TurnEvent, TurnHost, TurnResponse,
-    json_text,
+    Execution, StepInfo, TextEvent, ToolCall, ToolMode, ToolOutput, TurnClient, TurnEvent, TurnHost,
+    TurnResponse, json_text,
 };
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -111,6 +111,9 @@ impl Reporter {
         match event {
             TurnEvent::Text(text) if streams => self.text(text),
             TurnEvent::ModelStep { step } => self.step(step),
+            // Whoever is asked for an output is told of the call then.
+            TurnEvent::ToolCallStarted { execution: Execution::Client, .. }
+                if self.asker.is_some() && self.stderr.is_terminal() => {}
             TurnEvent::ToolCallStarted { call, execution } if self.shows_activity() => {
                 self.note(&tool_activity::started(call, *execution));
             }

@@ -34,11 +34,12 @@ pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure
 }
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {
-    let Task { start, instructions, mut policy, generation, asker, is_verbose, context } = task;
+    let Task { start, instructions, mut policy, generation, asks, is_verbose, context } = task;
     if let Some(path) = &context.save_path {
         // An answer, or what tools did, is not to be lost for want of a place.
         files::expect_writable(path)?;
     }
+    let asker = asks.then(Asker::start);
     let (prompt, history, before) = begin(start, asker.as_ref()).await;
     policy.max_tool_rounds = policy.max_tool_rounds.saturating_sub(before.rounds_used);
     policy.max_tool_calls = policy.max_tool_calls.saturating_sub(before.calls_used);
@@ -55,7 +56,6 @@ async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {
         ..TurnOptions::default()
     };
 
-    let asks = asker.is_some();
     let mut reporter = Reporter::new(context.mode, is_verbose, asker);
     warn(&reporter, &context);
     let end = if asks {

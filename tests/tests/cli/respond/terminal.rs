@@ -27,8 +27,15 @@ fn external_calls_are_asked_for_one_at_a_time() {
     terminal
         .shows("→ lookup {\"id\":\"A\"}  (external tool)\n  output (text, @file, or !message for an error):");
     assert_eq!(terminal.screen().matches("output (text").count(), 1, "{}", terminal.screen());
-    terminal.enter("It is here.").shows("→ lookup {\"id\":\"B\"}").enter("!It is lost.");
+    terminal
+        .press("It is gone")
+        .press(keys::HOME)
+        .press(keys::END)
+        .press(&keys::BACKSPACE.repeat(4))
+        .enter("here.");
+    terminal.shows("→ lookup {\"id\":\"B\"}").enter("!It is lost.");
     let ended = terminal.ends_with(0);
+    assert_eq!(ended.screen.matches("→ lookup {\"id\":\"B\"}").count(), 1, "{}", ended.screen);
     assert!(ended.screen.contains("It is here.\nError: It is lost."), "{}", ended.screen);
 }
 
@@ -58,7 +65,11 @@ fn what_was_not_given_is_asked_for() {
         .start();
     terminal.shows("→ lookup {\"id\":\"B\"}").press(keys::CTRL_D);
     let ended = terminal.ends_with(0);
-    assert!(ended.screen.contains("here\nError: No output was given."), "{}", ended.screen);
+    assert!(
+        ended.screen.contains("here\nError: No output was given: the question was left unanswered."),
+        "{}",
+        ended.screen
+    );
 }
 
 #[test]
