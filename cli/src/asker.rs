@@ -101,16 +101,14 @@ impl Asker {
 async fn answer_all(mut questions: mpsc::UnboundedReceiver<Question>) {
     let mut editor = None;
     while let Some(Question { call, answer }) = questions.recv().await {
-        match ask_on_terminal(&mut editor, &call).await {
-            // Nobody may wait for it any more.
-            Some(output) => _ = answer.send(output),
-            None => {
-                // While a line is edited Ctrl-C is a key; here it means what it means everywhere else. The process is
-                // there to get it.
-                let _ = raise(Signal::SIGINT);
-                return std::future::pending().await;
-            }
-        }
+        let Some(output) = ask_on_terminal(&mut editor, &call).await else {
+            // While a line is edited Ctrl-C is a key; here it means what it means everywhere else. The process is there
+            // to get it.
+            let _ = raise(Signal::SIGINT);
+            return std::future::pending().await;
+        };
+        // Nobody may wait for it any more.
+        let _ = answer.send(output);
     }
 }
 

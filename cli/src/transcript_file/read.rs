@@ -78,7 +78,7 @@ fn waiting(
             })),
         });
     }
-    if !round.iter().any(|call| matches!(call, RoundCall::Pending(_))) {
+    if round.iter().all(|call| call.pending().is_none()) {
         return Err("oam.pending: all calls are completed, so none waits for an output".to_owned());
     }
     let count = |name| {

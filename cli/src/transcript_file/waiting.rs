@@ -1,6 +1,6 @@
 //! A turn that waits for outputs of external tools, as a file keeps it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use oam_agent::{
     RoundCall, SuspendedTurn, ToolCall, ToolOutput, ToolRecord,
@@ -51,10 +51,7 @@ impl WaitingTurn {
 
     /// The calls that wait, in the order in which the model made them.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
-        self.round.iter().filter_map(|call| match call {
-            RoundCall::Pending(call) => Some(call),
-            RoundCall::Completed(_) => None,
-        })
+        self.round.iter().filter_map(RoundCall::pending)
     }
 
     /// The conversation with all outputs, ready to go on, and what was done of the turn. `output` gives the outputs of the
@@ -70,7 +67,7 @@ impl WaitingTurn {
                 RoundCall::Completed(record) => record,
                 RoundCall::Pending(call) => {
                     let output = output(&call);
-                    let record = Arc::new(ToolRecord { call, output, duration: std::time::Duration::ZERO });
+                    let record = Arc::new(ToolRecord { call, output, duration: Duration::ZERO });
                     tool_calls.push(Arc::clone(&record));
                     record
                 }

@@ -29,6 +29,9 @@ impl CallIds {
         calls: &mut [ModelToolCall],
         conversation: impl IntoIterator<Item = &'a Entry>,
     ) {
+        if self == Self::Random && calls.len() < 2 {
+            return;
+        }
         let mut taken: HashSet<String> = match self {
             Self::Random => HashSet::new(),
             Self::OfConversation => conversation.into_iter().flat_map(calls_of).map(str::to_owned).collect(),

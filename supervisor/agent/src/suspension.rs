@@ -50,12 +50,19 @@ pub enum RoundCall {
     Completed(Arc<ToolRecord>),
 }
 
+impl RoundCall {
+    /// The call, if it waits for an output.
+    pub fn pending(&self) -> Option<&Arc<ToolCall>> {
+        match self {
+            Self::Pending(call) => Some(call),
+            Self::Completed(_) => None,
+        }
+    }
+}
+
 impl SuspendedTurn {
     /// The calls that wait for an output, in the order in which the model made them.
     pub fn pending(&self) -> impl Iterator<Item = &Arc<ToolCall>> {
-        self.round.iter().filter_map(|call| match call {
-            RoundCall::Pending(call) => Some(call),
-            RoundCall::Completed(_) => None,
-        })
+        self.round.iter().filter_map(RoundCall::pending)
     }
 }
