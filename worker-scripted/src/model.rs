@@ -6,16 +6,13 @@ use std::{
 };
 
 use oam_agent::{
-    ErrorCode, Model as _, ModelToolCall, Script, ScriptedModel, StepContent, StepOutcome, StepSink,
-    json_text,
+    ErrorCode, Model as _, ModelToolCall, SCRIPT_LINE, Script, ScriptedModel, StepContent, StepOutcome,
+    StepSink, json_text,
 };
 use oam_ipc::{Generate, Outcome, TokenUsage, ToolCall};
 use serde_json::Value;
 
 use crate::{arguments::ScriptPosition, conversation, request};
-
-/// The line of instructions that holds a session's own script begins so.
-const SCRIPT_LINE: &str = "oam-script:";
 
 /// What answers steps.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use oam_agent::json_text;
+use oam_agent::{SCRIPT_LINE, json_text};
 use oam_game::Relationship;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -259,7 +259,7 @@ fn steps(answer: Answer, blanks: &Blanks) -> Vec<Value> {
 }
 
 fn script_line(steps: &[Value]) -> String {
-    format!("oam-script: {}", json_text::compact(steps))
+    format!("{SCRIPT_LINE} {}", json_text::compact(steps))
 }
 
 #[cfg(test)]
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     fn script(line: &str) -> Value {
-        serde_json::from_str(line.strip_prefix("oam-script: ").unwrap()).unwrap()
+        serde_json::from_str(line.strip_prefix(SCRIPT_LINE).unwrap()).unwrap()
     }
 
     fn cue_of(playwright: &Playwright, said: &str) -> usize {

@@ -258,7 +258,10 @@ impl Scene {
         let feelings = self.mira.memory().relationship;
         let request = cast::closing_time(&self.house, self.mira.persona(), feelings, rooms_free);
         let engine = DecisionEngine {
-            instructions: self.playwright.as_ref().map(|playwright| playwright.closing_time(feelings)),
+            instructions: self.playwright.as_ref().map(|playwright| {
+                let script = playwright.closing_time(feelings);
+                format!("{}\n{script}", DecisionEngine::BUILT_IN_INSTRUCTIONS)
+            }),
             temperature: Some(cast::DECISION_TEMPERATURE),
             ..DecisionEngine::new(Arc::clone(&self.model))
         };

@@ -48,7 +48,7 @@ pub use model::{
     Sampling, StepContent, StepOutcome, StepRequest, StepSink, ToolMode, UnavailableReason, Usage,
 };
 pub use run::{Run, RunEvent};
-pub use scripted::{Script, ScriptError, ScriptedModel};
+pub use scripted::{SCRIPT_LINE, Script, ScriptError, ScriptedModel};
 pub use steering::{ToolChoice, ToolPolicy};
 pub use suspension::{RoundCall, SuspendedTurn, TurnEnd};
 pub use tool::{

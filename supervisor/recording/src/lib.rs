@@ -15,6 +15,7 @@ mod fingerprint;
 mod form;
 mod matching;
 mod missing;
+mod notes;
 mod owner;
 mod question;
 mod recorder;

@@ -32,8 +32,11 @@ pub(crate) enum Instead<'a> {
     Step { number: usize, step: &'a RecordedStep },
 }
 
-/// How many names a message lists.
-const MOST_NAMES: usize = 8;
+/// How many names, or outputs of tools, a message lists.
+const MOST_LISTED: usize = 8;
+
+/// How much of a text a message quotes, in characters.
+const LONGEST_QUOTE: usize = 80;
 
 impl Missing<'_> {
     /// What is missing, as full sentences.
@@ -42,9 +45,9 @@ impl Missing<'_> {
         let asked = asked(question);
         match instead {
             Instead::Others(others) => {
-                let mut names: Vec<_> = others.iter().take(MOST_NAMES).map(ToString::to_string).collect();
-                if others.len() > MOST_NAMES {
-                    names.push(format!("{} more", others.len() - MOST_NAMES));
+                let mut names: Vec<_> = others.iter().take(MOST_LISTED).map(ToString::to_string).collect();
+                if others.len() > MOST_LISTED {
+                    names.push(format!("{} more", others.len() - MOST_LISTED));
                 }
                 let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
                 format!("Nothing is recorded for {owner}, which {asked}. The recording has {known}.")
@@ -107,8 +110,16 @@ impl Missing<'_> {
     /// The first part that differs and whose texts are known, as it was recorded and as it is asked.
     fn texts(&self, step: &RecordedStep) -> Option<(String, String)> {
         let recorded = step.question.as_ref()?;
-        if recorded.news != self.question.news {
-            return Some(around_difference(&news_text(&recorded.news), &news_text(&self.question.news)));
+        match (&recorded.news, &self.question.news) {
+            (recorded, asked) if recorded == asked => {}
+            (News::Prompt(recorded), News::Prompt(asked)) => return Some(around_difference(recorded, asked)),
+            (News::Outputs(recorded), News::Outputs(asked)) if recorded.len() == asked.len() => {
+                let mut pairs = recorded.iter().zip(asked);
+                return pairs
+                    .find(|(recorded, asked)| recorded != asked)
+                    .map(|(one, other)| around_difference(one, other));
+            }
+            (recorded, asked) => return Some((quoted_news(recorded), quoted_news(asked))),
         }
         let instructions =
             |question: &Question| question.instructions.as_deref().unwrap_or_default().to_owned();
@@ -119,16 +130,33 @@ impl Missing<'_> {
 
 fn asked(question: &Question) -> String {
     match &question.news {
-        News::Prompt(text) => format!("asks {}", json_text::abridged(text)),
-        News::Outputs(outputs) => format!("goes on after tools returned {}", json_text::abridged(outputs)),
+        News::Prompt(_) => format!("asks {}", quoted_news(&question.news)),
+        News::Outputs(_) => format!("goes on after tools returned {}", quoted_news(&question.news)),
     }
 }
 
-fn news_text(news: &News) -> String {
+fn quoted_news(news: &News) -> String {
     match news {
-        News::Prompt(text) => text.clone(),
-        News::Outputs(outputs) => json_text::compact(outputs),
+        News::Prompt(text) => quoted(text, LONGEST_QUOTE),
+        News::Outputs(outputs) => {
+            let share = LONGEST_QUOTE / outputs.len().clamp(1, MOST_LISTED);
+            let mut listed: Vec<_> =
+                outputs.iter().take(MOST_LISTED).map(|output| quoted(output, share)).collect();
+            if outputs.len() > MOST_LISTED {
+                listed.push("…".to_owned());
+            }
+            listed.join(", ")
+        }
     }
+}
+
+/// The text as a JSON string; of a long one the first characters.
+fn quoted(text: &str, longest: usize) -> String {
+    if text.chars().nth(longest).is_none() {
+        return json_text::compact(text);
+    }
+    let start: String = text.chars().take(longest - 1).collect();
+    json_text::compact(&format!("{start}…"))
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -144,8 +172,8 @@ fn around_difference(one: &str, other: &str) -> (String, String) {
     let starts: Vec<usize> = equal.map(|((at, _), _)| at).collect();
     let start = starts.len().checked_sub(BEFORE).map_or(0, |first| starts[first]);
     let shown = |text: &str| {
-        let mark = if start > 0 { "..." } else { "" };
-        json_text::abridged(&format!("{mark}{}", &text[start..]))
+        let mark = if start > 0 { "…" } else { "" };
+        quoted(&format!("{mark}{}", &text[start..]), LONGEST_QUOTE)
     };
     (shown(one), shown(other))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    StepRequest, ToolMode, json_text,
+    SCRIPT_LINE, StepRequest, ToolMode, json_text,
     transcript::{Entry, EntryContent, Segment, SegmentContent},
 };
 
@@ -43,10 +43,7 @@ impl StepKey {
         add_entries(&mut turn, request.transcript.current_turn());
         Self {
             turn: turn.finish(),
-            instructions: request
-                .instructions
-                .as_deref()
-                .map(|text| Digest::new("instructions").and(text).finish()),
+            instructions: instructions(request).map(|text| Digest::new("instructions").and(&text).finish()),
             tools: tools(request),
             schema: schema(request),
         }
@@ -68,7 +65,7 @@ impl StepKey {
 
 /// Identifies all that a count of tokens depends on.
 pub(crate) fn whole(request: &StepRequest) -> Fingerprint {
-    let mut digest = Digest::new("whole").and(request.instructions.as_deref().unwrap_or_default());
+    let mut digest = Digest::new("whole").and(instructions(request).as_deref().unwrap_or_default());
     for part in [tools(request), schema(request)] {
         digest.add(&part.map(|part| part.to_string()).unwrap_or_default());
     }
@@ -83,6 +80,8 @@ impl Question {
             .current_turn()
             .iter()
             .rev()
+            // A prompt within a turn is the empty one that goes on after outputs.
+            .skip_while(|entry| matches!(entry.content, EntryContent::Prompt(_)))
             .map_while(|entry| match &entry.content {
                 EntryContent::ToolOutput(output) => Some(text_of(&output.segments)),
                 _ => None,
@@ -93,8 +92,21 @@ impl Question {
         } else {
             News::Outputs(outputs.into_iter().rev().collect())
         };
-        Self { instructions: request.instructions.clone(), news }
+        Self { instructions: instructions(request), news }
     }
+}
+
+/// What the model is told, without scripts for workers that play one. `None` when nothing is left.
+fn instructions(request: &StepRequest) -> Option<Arc<str>> {
+    let text = request.instructions.as_ref()?;
+    let is_script = |line: &&str| line.starts_with(SCRIPT_LINE);
+    if !text.lines().any(|line| is_script(&line)) {
+        return Some(Arc::clone(text));
+    }
+    let told: Vec<_> = text.lines().filter(|line| !is_script(line)).collect();
+    let told = told.join("\n");
+    let told = told.trim_matches('\n');
+    (!told.is_empty()).then(|| told.into())
 }
 
 fn tools(request: &StepRequest) -> Option<Fingerprint> {

@@ -1,8 +1,6 @@
 //! Noting what models answer.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    fmt::Write as _,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -11,17 +9,17 @@ use std::{
 };
 
 use oam_agent::{
-    Availability, BoxFuture, Capabilities, Model, ModelError, StepOutcome, StepRequest, StepSink, json_text,
+    Availability, BoxFuture, Capabilities, Model, ModelError, StepOutcome, StepRequest, StepSink,
 };
 use serde_json::Value;
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     facts::ModelFacts,
-    fingerprint::Fingerprint,
-    form::{self, Before, VERSION},
+    notes::{Note, Notes, StepPlace},
     owner::Owner,
     question::{self, Question, StepKey},
+    recording::{MEMBER, Recording, RecordingError},
     step::{End, Failure, Piece, RecordedStep},
 };
 
@@ -40,34 +38,6 @@ struct Shared {
     notes: Mutex<Notes>,
     changed: Notify,
     next_handle: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Notes {
-    model: Option<ModelFacts>,
-    counts: BTreeMap<Fingerprint, u32>,
-    /// In the order of their first steps.
-    conversations: Vec<Conversation>,
-    by_key: HashMap<ConversationKey, usize>,
-}
-
-/// One model that was made, and what its steps have in common.
-type ConversationKey = (u64, u64);
-
-#[derive(Debug)]
-struct Conversation {
-    owner: Owner,
-    first: StepKey,
-    before: Before,
-    steps: Vec<Note>,
-}
-
-#[derive(Debug)]
-enum Note {
-    /// With what its line leaves out.
-    Running(Box<(RecordedStep, Before)>),
-    /// Its line.
-    Ended(String),
 }
 
 /// What is noted beyond what a replay needs.
@@ -89,7 +59,22 @@ impl Default for RecordingDetail {
 impl Recorder {
     /// A recorder of nothing yet.
     pub fn new(detail: RecordingDetail) -> Self {
-        let (notes, changed, next_handle) = (Mutex::default(), Notify::new(), AtomicU64::new(0));
+        Self::with(detail, Notes::default())
+    }
+
+    /// A recorder that goes on with a file: what was recorded there, and what stands beside it, stays. Conversations
+    /// come behind those that the file has of the same owner. What the model tells of itself now counts.
+    ///
+    /// `None` when the file has no member `recording`.
+    pub fn going_on(file: &Value, detail: RecordingDetail) -> Result<Option<Self>, RecordingError> {
+        let Some(recording) = Recording::from_json(file)? else { return Ok(None) };
+        let mut beside = file.as_object().cloned().unwrap_or_default();
+        beside.shift_remove(MEMBER);
+        Ok(Some(Self::with(detail, Notes::of_file(recording, beside))))
+    }
+
+    fn with(detail: RecordingDetail, notes: Notes) -> Self {
+        let (notes, changed, next_handle) = (Mutex::new(notes), Notify::new(), AtomicU64::new(0));
         Self { shared: Arc::new(Shared { detail, notes, changed, next_handle }) }
     }
 
@@ -106,9 +91,9 @@ impl Recorder {
         self.shared.changed.notified().await;
     }
 
-    /// Whether nothing has been asked.
+    /// Whether nothing has been asked yet, beyond what was in the file that it goes on with.
     pub fn is_empty(&self) -> bool {
-        self.shared.notes().conversations.is_empty()
+        self.shared.notes().is_empty()
     }
 
     /// The recording as it is now: the text of a file, a step a line. Steps that have not ended are noted as
@@ -122,87 +107,6 @@ impl Shared {
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Notes {
-    fn begin(&mut self, owner: &Owner, key: ConversationKey, step: RecordedStep) -> StepPlace {
-        let conversation = *self.by_key.entry(key).or_insert_with(|| {
-            self.conversations.push(Conversation {
-                owner: owner.clone(),
-                first: step.key,
-                before: Before::default(),
-                steps: Vec::new(),
-            });
-            self.conversations.len() - 1
-        });
-        let Conversation { before, steps, .. } = &mut self.conversations[conversation];
-        let left_out = before.clone();
-        before.step(&step);
-        steps.push(Note::Running(Box::new((step, left_out))));
-        StepPlace { conversation, step: steps.len() - 1 }
-    }
-
-    fn document(&self) -> String {
-        let mut text = format!("{{\"recording\":{{\"version\":{VERSION}");
-        if let Some(model) = &self.model {
-            let _ = write!(text, ",\n\"model\":{}", json_text::compact(model));
-        }
-        if !self.counts.is_empty() {
-            let counts = self.counts.iter().map(|(of, count)| format!("\"{of}\":{count}"));
-            text.push_str(",\n\"counts\":{");
-            push_lines(&mut text, counts);
-            text.push('}');
-        }
-        let mut conversations: Vec<_> = self.conversations.iter().collect();
-        // What has no id of its own is told apart by what it asks; the sort keeps the order of all else.
-        conversations
-            .sort_by_key(|it| (&it.owner, matches!(it.owner, Owner::Request(_)).then_some(it.first)));
-        for (section, member) in [("sessions", "session"), ("npcs", "npc"), ("requests", "request")] {
-            let _ = write!(text, ",\n\"{section}\":[");
-            let conversations = conversations.iter().filter_map(|conversation| {
-                let (kind, name) = conversation.owner.kind_and_name();
-                (kind == member).then(|| {
-                    let mut text = format!("{{\"{member}\":{},\"steps\":[", json_text::compact(name));
-                    push_lines(&mut text, conversation.steps.iter().map(Note::line));
-                    text.push_str("]}");
-                    text
-                })
-            });
-            push_lines(&mut text, conversations);
-            text.push(']');
-        }
-        text.push_str("}}\n");
-        text
-    }
-}
-
-/// Appends elements, each on lines of its own.
-fn push_lines(text: &mut String, elements: impl Iterator<Item = impl AsRef<str>>) {
-    let mut is_empty = true;
-    for element in elements {
-        text.push_str(if is_empty { "\n" } else { ",\n" });
-        text.push_str(element.as_ref());
-        is_empty = false;
-    }
-    if !is_empty {
-        text.push('\n');
-    }
-}
-
-impl Note {
-    fn line(&self) -> std::borrow::Cow<'_, str> {
-        match self {
-            Self::Running(running) => form::line(&running.0, &running.1).into(),
-            Self::Ended(line) => line.into(),
-        }
-    }
-}
-
-/// Where a step is noted.
-#[derive(Debug, Clone, Copy)]
-struct StepPlace {
-    conversation: usize,
-    step: usize,
 }
 
 /// A step that is being noted.
@@ -230,18 +134,6 @@ impl Notebook<'_> {
         *note = Note::Ended(note.line().into_owned());
         drop(notes);
         self.shared.changed.notify_one();
-    }
-}
-
-impl Notes {
-    fn note(&mut self, place: StepPlace) -> &mut Note {
-        &mut self.conversations[place.conversation].steps[place.step]
-    }
-
-    fn change(&mut self, place: StepPlace, change: impl FnOnce(&mut RecordedStep)) {
-        if let Note::Running(running) = self.note(place) {
-            change(&mut running.0);
-        }
     }
 }
 

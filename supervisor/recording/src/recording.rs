@@ -41,7 +41,8 @@ pub struct RecordingError {
     pub message: String,
 }
 
-const MEMBER: &str = "recording";
+/// Where a file has its recording.
+pub(crate) const MEMBER: &str = "recording";
 
 impl Recording {
     /// Reads a script file that has the member `recording`; `None` when it has none. Its `steps` and `fallback` answer

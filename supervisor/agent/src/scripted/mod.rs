@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pieces::Pieces;
 use script::{Action, ScriptedCall, Step, TEMPLATE_CHUNKS};
-pub use script::{Script, ScriptError};
+pub use script::{SCRIPT_LINE, Script, ScriptError};
 
 use serde_json::Value;
 

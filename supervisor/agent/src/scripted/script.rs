@@ -11,6 +11,10 @@ pub(super) const DEFAULT_CHUNKS: usize = 3;
 /// How many pieces a filled-in template is streamed in.
 pub(super) const TEMPLATE_CHUNKS: usize = 3;
 
+/// How a line of instructions begins that holds a script, as JSON, for a worker that plays one in the place of a model. It
+/// tells a model nothing.
+pub const SCRIPT_LINE: &str = "oam-script:";
+
 /// A sequence of steps and the fallback that follows them. Never changes; cloning shares it. The default is empty:
 /// the fallback from the start.
 #[derive(Debug, Clone, Default)]

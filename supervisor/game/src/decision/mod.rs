@@ -79,6 +79,9 @@ const MAX_TOOL_CALLS: u32 = 12;
 const UNTOLD_CONFIDENCE: u8 = 50;
 
 impl DecisionEngine {
+    /// What the model is told when [`instructions`](Self::instructions) do not replace it.
+    pub const BUILT_IN_INSTRUCTIONS: &str = wording::DEFAULT_INSTRUCTIONS;
+
     /// An engine with the built-in instructions and two rounds of tool calls.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self { model, instructions: None, temperature: None, max_tool_rounds: 2 }

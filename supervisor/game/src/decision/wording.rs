@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The instructions of an engine that brings none.
-const DEFAULT_INSTRUCTIONS: &str = "You make decisions for characters in a video game. Choose the option that fits \
+pub(super) const DEFAULT_INSTRUCTIONS: &str = "You make decisions for characters in a video game. Choose the option that fits \
     the situation and the character best. First give your reason in one short sentence, then the id of the option, \
     then how confident you are, from 0 to 100.";
 

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use expect_test::expect;
+use oam_agent::{
+    StepRequest,
+    transcript::{Entry, Transcript},
+};
 use oam_recording::{Matching, Owner, Recorder, RecordingDetail, Replay};
 
 use crate::stage::{
@@ -44,8 +48,87 @@ async fn the_message_shows_where_long_instructions_begin_to_differ() {
     noticed(&*model, request(1, &format!("{long}You are kind."), "Hello")).await;
     let replay = crate::stage::replay(&recorder.document());
     let asked = request(1, &format!("{long}You are grumpy."), "Hello");
-    expect![[r#"Step 1 of session 'gorm' is not as it was recorded: the instructions differ. Recorded: "...he village. You are kind.". Asked: "...he village. You are grumpy.". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
+    expect![[r#"Step 1 of session 'gorm' is not as it was recorded: the instructions differ. Recorded: "…he village. You are kind.". Asked: "…he village. You are grumpy.". Record it again, or match it leniently (OAM_REPLAY_MATCH=lenient)."#]]
         .assert_eq(&refusal(&*replay.model(session("gorm")), asked).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn quotes_are_cut_between_characters_never_within_an_escape() {
+    let replay = replay(&recorded(&[("Hello", "Aye.")]).await);
+    let asked = |text: &str| request(1, "You are Gorm.", text);
+    for (asked_text, quoted) in [
+        ("\n".repeat(80), format!("\"{}\"", "\\n".repeat(80))),
+        ("\n".repeat(81), format!("\"{}…\"", "\\n".repeat(79))),
+        ("é\"".repeat(60), format!("\"{}é…\"", "é\\\"".repeat(39))),
+    ] {
+        let message = refusal(&*replay.model(session("gorm")), asked(&asked_text)).await;
+        assert!(message.contains(&format!("Asked: {quoted}.")), "{message}");
+    }
+}
+
+/// A step of a turn whose tools have returned this: with `resumes`, one that goes on with a turn which was saved.
+fn after_tools(outputs: &[&str], resumes: bool) -> StepRequest {
+    let mut transcript = Transcript::default();
+    transcript.push(Entry::prompt("Where is my order?"));
+    for (index, output) in outputs.iter().enumerate() {
+        transcript.push(Entry::tool_output(&format!("c{index}"), "look", *output));
+    }
+    if resumes {
+        transcript.push(Entry::prompt(""));
+    }
+    StepRequest { transcript: transcript.view_from(0), ..request(1, "You are Gorm.", "") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outputs_of_tools_are_quoted_one_by_one_also_when_a_saved_turn_goes_on() {
+    for resumes in [false, true] {
+        let recorder = Recorder::new(RecordingDetail::default());
+        let model = recorder.model(session("gorm"), Arc::new(Actor::new([answer("There.")])));
+        let recorded = [r#"{"state": "shipped"}"#, "neutral (8)\n"];
+        noticed(&*model, after_tools(&recorded, resumes)).await;
+        let document = recorder.document();
+        assert!(
+            document.contains(r#""outputs":["{\"state\": \"shipped\"}","neutral (8)\n"]}"#),
+            "{document}"
+        );
+        assert!(!document.contains(r#""prompt""#), "{document}");
+
+        let refused = async |outputs: &[&str]| {
+            refusal(&*replay(&document).model(session("gorm")), after_tools(outputs, resumes)).await
+        };
+        let message = refused(&[recorded[0], "neutral (7)\n"]).await;
+        let expected =
+            r#"what the tools returned differs. Recorded: "neutral (8)\n". Asked: "neutral (7)\n"."#;
+        assert!(message.contains(expected), "{message}");
+        let message = refused(&[recorded[0]]).await;
+        let expected =
+            r#"Recorded: "{\"state\": \"shipped\"}", "neutral (8)\n". Asked: "{\"state\": \"shipped\"}"."#;
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(
+            noticed(&*replay(&document).model(session("gorm")), after_tools(&recorded, resumes)).await,
+            answer("There.")
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripts_for_workers_are_no_part_of_what_is_asked() {
+    let scripted = |told: &str| match told {
+        "" => r#"oam-script:[{"text": "Aye."}]"#.to_owned(),
+        told => format!("{told}\noam-script: []\nBe kind."),
+    };
+    for (told, replayed) in [("", ""), ("You are Gorm.", "You are Gorm.\nBe kind.")] {
+        let recorder = Recorder::new(RecordingDetail::default());
+        let model = recorder.model(session("gorm"), Arc::new(Actor::new([answer("Aye.")])));
+        let asked = request(1, &scripted(told), "Hello");
+        model.count_tokens(&asked).await;
+        noticed(&*model, asked).await;
+        assert!(!recorder.document().contains("oam-script"), "{}", recorder.document());
+        let gorm = replay(&recorder.document()).model(session("gorm"));
+        let asked = request(1, replayed, "Hello");
+        assert_eq!(gorm.count_tokens(&asked).await, Some(5));
+        assert_eq!(noticed(&*gorm, asked).await, answer("Aye."));
+    }
 }
 
 #[tokio::test(start_paused = true)]
