@@ -13,6 +13,7 @@ use std::{
 
 use oam_agent::json_text;
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
@@ -167,17 +168,23 @@ fn try_to_be_writable(path: &Path) -> io::Result<()> {
 
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
-    let existing = fs::metadata(&path).ok();
-    if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
+    if fs::metadata(&path).is_ok_and(|existing| !existing.is_file()) {
         return fs::OpenOptions::new().write(true).open(&path)?.write_all(content);
     }
+    successor(&path, content)?.persist(&path)?;
+    Ok(())
+}
+
+/// A file with this content beside the one at `path`, which is absolute and no link, and with its mode: what it will be
+/// replaced by.
+pub(crate) fn successor(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
+    let existing = fs::metadata(path).ok();
     let permissions = existing.map_or(fs::Permissions::from_mode(0o666), |existing| existing.permissions());
     let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
     file.write_all(content)?;
-    file.persist(&path)?;
-    Ok(())
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -50,6 +50,12 @@ impl SystemModel {
         Ok(Self { backing, source, recording: RecordingTarget::from_environment()? })
     }
 
+    /// Chooses the same way for a command that looks at the model and asks it nothing, so that there is nothing to record.
+    pub(crate) fn choose_to_look_at(arguments: &ModelArguments) -> Result<Self, Failure> {
+        let (backing, source) = Backing::choose(arguments, None)?;
+        Ok(Self { backing, source, recording: None })
+    }
+
     /// A worker with this command; recorded in the same way.
     pub(crate) fn of_worker(command: WorkerCommand) -> Result<Self, Failure> {
         let backing = Backing::Workers(PoolConfig::new(command));

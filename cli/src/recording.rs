@@ -1,11 +1,13 @@
 //! Recording to a file, and the models that record and replay (docs/RECORDING.md).
 //!
-//! A recording is asked for by argument or by `OAM_RECORD`. It is saved every few seconds while something changes, and
-//! when it ends, however the command does.
+//! A recording is asked for by argument or by `OAM_RECORD`. Its [file](reserved) belongs to this process while it
+//! records. It is saved every few seconds while something changes, and when it ends, however the command does.
+
+mod reserved;
 
 use std::{
-    env,
-    path::PathBuf,
+    env, fs,
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -23,11 +25,14 @@ use tokio::task::JoinHandle;
 use crate::{
     arguments::recording::{RecordingArguments, ReplayMatch},
     failure::Failure,
-    files::{self, LONGEST_INPUT},
+    files::{self, InputPath, LONGEST_INPUT},
 };
+use reserved::ReservedFile;
 
 /// The file to record to.
 pub(crate) const RECORD_VARIABLE: &str = "OAM_RECORD";
+/// Not empty: what is in it stays.
+pub(crate) const APPEND_VARIABLE: &str = "OAM_RECORD_APPEND";
 /// Not empty: leave questions out of it.
 pub(crate) const REDACT_VARIABLE: &str = "OAM_RECORD_REDACT";
 /// Not empty: record how long steps take.
@@ -40,54 +45,67 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 /// Saving may take this part of the time.
 const SAVING_SHARE: u32 = 20;
 
-/// Where to record to, and what.
-#[derive(Debug, Clone)]
+/// Where to record to, and what is there already.
+#[derive(Debug)]
 pub(crate) struct RecordingTarget {
-    path: PathBuf,
-    detail: RecordingDetail,
+    reserved: ReservedFile,
+    recorder: Recorder,
+}
+
+/// What happens to a recording that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Earlier {
+    Replaced,
+    Kept,
 }
 
 impl RecordingTarget {
-    /// The target that the environment names, if it does. Fails when it cannot be written.
+    /// The target that the environment names, if it does. Fails when it cannot be written, or gone on with.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
-        let Some(path) = variable(RECORD_VARIABLE) else { return Ok(None) };
-        Self::new(path.into(), detail(false, false))
-            .map(Some)
-            .map_err(|failure| failure.about(RECORD_VARIABLE))
+        Self::choose(&RecordingArguments::default())
     }
 
     /// The target that the arguments name, or else the environment.
     pub(crate) fn choose(arguments: &RecordingArguments) -> Result<Option<Self>, Failure> {
-        let RecordingArguments { record, redact, pace, .. } = arguments;
-        let target = match record {
-            Some(path) => {
-                let target = Self::new(files::with_home(path), RecordingDetail::default());
-                Some(target.map_err(|failure| failure.about("--record"))?)
-            }
-            None => Self::from_environment()?,
+        let RecordingArguments { record, append, redact, pace, .. } = arguments;
+        let named = match record {
+            Some(path) => Some((files::with_home(path), "--record")),
+            None => variable(RECORD_VARIABLE).map(|path| (path.into(), RECORD_VARIABLE)),
         };
-        match target {
-            Some(target) => Ok(Some(Self { detail: detail(*redact, *pace), ..target })),
-            None if *redact || *pace => Err(Failure::usage(format!(
-                "{} without a recording: name its file with --record or {RECORD_VARIABLE}",
-                if *redact { "--redact" } else { "--pace" }
-            ))),
-            None => Ok(None),
-        }
+        let Some((path, source)) = named else {
+            let needless = [(append, "--append"), (redact, "--redact"), (pace, "--pace")];
+            return match needless.into_iter().find(|(is_given, _)| **is_given) {
+                Some((_, argument)) => Err(Failure::usage(format!(
+                    "{argument} without a recording: name its file with --record or {RECORD_VARIABLE}"
+                ))),
+                None => Ok(None),
+            };
+        };
+        let keeps = *append || variable(APPEND_VARIABLE).is_some();
+        let earlier = if keeps { Earlier::Kept } else { Earlier::Replaced };
+        let detail = RecordingDetail {
+            questions: !redact && variable(REDACT_VARIABLE).is_none(),
+            pace: *pace || variable(PACE_VARIABLE).is_some(),
+        };
+        Self::new(&path, earlier, detail).map(Some).map_err(|failure| failure.about(source))
     }
 
-    pub(crate) fn new(path: PathBuf, detail: RecordingDetail) -> Result<Self, Failure> {
-        files::expect_writable(&path)?;
-        Ok(Self { path, detail })
+    fn new(path: &Path, earlier: Earlier, detail: RecordingDetail) -> Result<Self, Failure> {
+        let recorder = Recorder::new(detail);
+        let reserved = ReservedFile::new(path, recorder.document().as_bytes())?;
+        let recorder = match earlier {
+            Earlier::Replaced => recorder,
+            Earlier::Kept => going_on(&reserved, detail)?.unwrap_or(recorder),
+        };
+        Ok(Self { reserved, recorder })
     }
 
     /// Starts recording, on the current runtime.
     pub(crate) fn start(self) -> ActiveRecording {
-        let recorder = Recorder::new(self.detail);
+        let Self { reserved, recorder } = self;
         let file = Arc::new(RecordingFile {
-            path: self.path,
             recorder: recorder.clone(),
-            saving: Mutex::default(),
+            reserved: Mutex::new(Some(reserved)),
             has_outgrown: AtomicBool::new(false),
         });
         let saver = tokio::spawn(save_now_and_then(Arc::clone(&file)));
@@ -95,11 +113,23 @@ impl RecordingTarget {
     }
 }
 
-/// What is recorded, by arguments and environment.
-fn detail(redacts: bool, keeps_pace: bool) -> RecordingDetail {
-    RecordingDetail {
-        questions: !redacts && variable(REDACT_VARIABLE).is_none(),
-        pace: keeps_pace || variable(PACE_VARIABLE).is_some(),
+/// A recorder that goes on with what the file has; `None` for an empty file. The failure names it.
+fn going_on(file: &ReservedFile, detail: RecordingDetail) -> Result<Option<Recorder>, Failure> {
+    let path = file.path();
+    let failed = |reason: &str| {
+        Failure::invalid_input(format!("{}: nothing can be appended to it: {reason}", path.display()))
+    };
+    if !file.is_plain() {
+        return Err(failed("it is no plain file"));
+    }
+    if fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0) {
+        return Ok(None);
+    }
+    let value = InputPath::File(path.to_owned()).read_json()?;
+    match Recorder::going_on(&value, detail) {
+        Ok(Some(recorder)) => Ok(Some(recorder)),
+        Ok(None) => Err(failed("it is no recording, which has the member 'recording'")),
+        Err(error) => Err(failed(&error.message)),
     }
 }
 
@@ -141,7 +171,7 @@ impl ActiveRecording {
     fn end(&mut self) -> Result<(), Failure> {
         self.is_finished = true;
         self.saver.abort();
-        self.file.save()
+        self.file.save_for_the_last_time()
     }
 }
 
@@ -157,26 +187,35 @@ impl Drop for ActiveRecording {
 
 #[derive(Debug)]
 struct RecordingFile {
-    path: PathBuf,
     recorder: Recorder,
-    /// Held while it is saved, so that an earlier state never replaces a later one.
-    saving: Mutex<()>,
+    /// Held while it is saved, so that an earlier state never replaces a later one. `None` after the last time.
+    reserved: Mutex<Option<ReservedFile>>,
     /// It has become larger than what can be read again.
     has_outgrown: AtomicBool,
 }
 
 impl RecordingFile {
     fn save(&self) -> Result<(), Failure> {
-        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.recorder.is_empty() && self.path.exists() {
-            tracing::info!("the model was asked nothing: {} stays as it is", self.path.display());
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.as_mut().map_or(Ok(()), |file| self.save_to(file))
+    }
+
+    /// The file is everybody's again.
+    fn save_for_the_last_time(&self) -> Result<(), Failure> {
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        reserved.take().map_or(Ok(()), |mut file| self.save_to(&mut file))
+    }
+
+    fn save_to(&self, file: &mut ReservedFile) -> Result<(), Failure> {
+        if self.recorder.is_empty() && file.path().exists() {
+            tracing::info!("the model was asked nothing: {} stays as it is", file.path().display());
             return Ok(());
         }
         let document = self.recorder.document();
         if document.len() > LONGEST_INPUT && !self.has_outgrown.swap(true, Ordering::Relaxed) {
             tracing::warn!("the recording is larger than {LONGEST_INPUT} bytes, more than a replay reads");
         }
-        files::write(&self.path, document.as_bytes())
+        file.write(document.as_bytes())
     }
 }
 

@@ -6,12 +6,16 @@ use clap::{Args, ValueEnum};
 use oam_recording::Matching;
 
 /// What is recorded, and what is played from a recording.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Recordings")]
 pub(crate) struct RecordingArguments {
     /// Write what the model answers: a script that replays it.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+
+    /// Keep what is in that file; what the model answers now comes behind it.
+    #[arg(long)]
+    pub(crate) append: bool,
 
     /// Leave prompts, instructions and tool outputs out of what is recorded.
     #[arg(long)]
@@ -25,7 +29,7 @@ pub(crate) struct RecordingArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "worker")]
     pub(crate) replay: Option<PathBuf>,
 
-    /// Turns that were not recorded: strict fails, lenient goes on [default: strict].
+    /// Turns not recorded: strict fails, lenient goes on [default: strict].
     #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true)]
     pub(crate) replay_match: Option<ReplayMatch>,
 }

@@ -34,7 +34,8 @@ Exit codes: 0 yes; 3 no, with the member \"reason\": device_not_eligible, apple_
 model_not_ready or unknown.";
 
 pub(crate) fn run(arguments: &AvailableArguments) -> ExitCode {
-    let told = SystemModel::choose(&arguments.model).and_then(|model| runtime::run(availability(model)));
+    let told =
+        SystemModel::choose_to_look_at(&arguments.model).and_then(|model| runtime::run(availability(model)));
     match told {
         Err(failure) => failure.report(ReportForm::Json),
         Ok(End::Interrupted(code)) => code,

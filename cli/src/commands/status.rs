@@ -65,7 +65,7 @@ struct SeenWorkers {
 }
 
 pub(crate) fn run(arguments: &StatusArguments) -> ExitCode {
-    let seen = SystemModel::choose(&arguments.model).and_then(|model| runtime::run(look(model)));
+    let seen = SystemModel::choose_to_look_at(&arguments.model).and_then(|model| runtime::run(look(model)));
     let stdout = Console::stdout();
     match seen {
         Err(failure) => failure.report(if arguments.json { ReportForm::Json } else { ReportForm::Text }),

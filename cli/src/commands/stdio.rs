@@ -31,7 +31,7 @@ pub(crate) struct StdioArguments {
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = max_sessions)]
     pub(crate) max_sessions: usize,
 
-    /// For the answer to a tool call, up to 86400; 0: for ever.
+    /// For the answer to a tool call, to 86400; 0: for ever.
     #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::tool_timeout)]
     pub(crate) tool_timeout: ToolTimeout,
 
@@ -58,13 +58,13 @@ const EXAMPLES: &str = r#"Examples:
 Environment:
   OAM_SCRIPT=FILE       each session on the model "system" plays its own copy of this script;
                         a recording is replayed, as OAM_REPLAY_MATCH=strict|lenient says
-  OAM_RECORD=FILE       like --record; OAM_RECORD_REDACT=1 and OAM_RECORD_PACE=1: the same
+  OAM_RECORD=FILE       like --record; OAM_RECORD_APPEND=1, _REDACT=1 and _PACE=1: the same
   OAM_WORKER=CMD        like --worker; looked at after --worker and OAM_SCRIPT
   OAM_WORKER_…          handed to workers, which see little else of the environment
 
 Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, or the recording
-cannot be written; 2 wrong arguments, an unusable script, recording or worker program;
-130 interrupted (SIGINT).
+cannot be written, or another oam writes it; 2 wrong arguments, an unusable script, recording or
+worker program; 130 interrupted (SIGINT).
 The protocol: docs/PROTOCOL.md. Workers: docs/OPERATIONS.md."#;
 
 fn max_sessions(text: &str) -> Result<usize, String> {

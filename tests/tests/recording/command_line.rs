@@ -12,7 +12,7 @@ const INPUT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/create","params
 {"jsonrpc":"2.0","id":2,"method":"session/respond","params":{"session":"gorm","prompt":"Hello"}}
 "#;
 
-fn oam(args: &[&str]) -> Command {
+pub(crate) fn oam(args: &[&str]) -> Command {
     let mut command = Command::new(oam_binary());
     command.args(args).env_remove("OAM_SCRIPT").env_remove("OAM_RECORD").timeout(DEADLINE);
     command.env("OAM_WORKER", format!("{} {WORKER}", oam_binary().display())).write_stdin(INPUT);
@@ -20,7 +20,7 @@ fn oam(args: &[&str]) -> Command {
 }
 
 /// Runs it, and returns what it wrote to its output and error output.
-fn run(mut command: Command, code: i32) -> (String, String) {
+pub(crate) fn run(mut command: Command, code: i32) -> (String, String) {
     let output = command.assert().code(code).get_output().clone();
     (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
 }
@@ -69,6 +69,18 @@ fn commands_that_ask_by_themselves_are_recorded_and_replayed() {
 }
 
 #[test]
+fn the_command_may_begin_with_oam_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gorm.json");
+    let path = file.display().to_string();
+    for program in ["oam", "/usr/local/bin/oam"] {
+        let (said, _) = run(oam(&["record", &path, "--", program, "respond", "Hello"]), 0);
+        assert!(said.contains("You say: Hello"), "{said}");
+        assert_eq!(recorded(&file)["recording"]["sessions"][0]["session"], "main");
+    }
+}
+
+#[test]
 fn a_command_that_asks_nothing_keeps_the_recording_that_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gorm.json");
@@ -83,6 +95,9 @@ fn a_command_that_asks_nothing_keeps_the_recording_that_is_there() {
     run(oam(&["record", &path, "--", "stdio"]), 0);
     let before = recorded(&file);
     run(nothing(), 0);
+    for looks in ["available", "status"] {
+        run(oam(&["record", &path, "--", looks]), 0);
+    }
     assert_eq!(recorded(&file), before);
 }
 
@@ -176,11 +191,17 @@ fn arguments_that_say_nothing_are_mistakes() {
     for (args, parts) in [
         (&["stdio", "--redact"][..], &["--redact", "--record", "OAM_RECORD"][..]),
         (&["stdio", "--pace"], &["--pace", "--record"]),
+        (&["stdio", "--append"], &["--append", "--record", "OAM_RECORD"]),
         (&["stdio", "--replay-match", "lenient"], &["--replay-match", "--replay", "OAM_SCRIPT"]),
         (&["stdio", "--replay", &script, "--replay-match", "lenient"], &["--replay-match"]),
         (&["stdio", "--replay", &script, "--worker", "x"], &["--replay", "--worker"]),
         (&["record"], &["FILE"]),
         (&["record", &script], &["COMMAND"]),
+        (&["record", &script, "--", "oam"], &["COMMAND"]),
+        (&["record", "f.json", "respond", "--json", "Hi"], &["oam record f.json -- respond --json Hi"]),
+        (&["record", "--append", "f.json", "oam", "chat"], &["oam record f.json -- chat"]),
+        (&["record", "f.json", "--apend", "--", "chat"], &["no option '--apend'"]),
+        (&["record", "f.json", "--", "ls", "-l"], &["'ls' is no command of oam", "OAM_RECORD"]),
     ] {
         let (_, errors) = run(oam(args), 2);
         for part in parts {

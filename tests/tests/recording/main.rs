@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
 
+mod append;
 mod changes;
 mod command_line;
+mod demo;
 mod ends;
 mod mix;
 
