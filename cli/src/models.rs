@@ -131,11 +131,12 @@ impl SystemModel {
             Backing::Workers(config) => Backing::Workers(PoolConfig { spare: false, ..config }),
             other => other,
         };
+        let source = self.source;
         let StartedModels { models, pool, recording } = Self { backing, ..self }.start();
         if let Some(pool) = &pool {
             pool.settled().await;
         }
-        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, pool, recording }
+        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, source, pool, recording }
     }
 }
 
@@ -225,6 +226,7 @@ impl ModelName {
 pub(crate) struct OpenModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: ModelName,
+    source: ModelSource,
     pool: Option<WorkerPool>,
     /// Saved when it is dropped.
     recording: Option<ActiveRecording>,
@@ -241,7 +243,11 @@ impl OpenModel {
 
     /// What to do about a model that is unavailable.
     pub(crate) fn hint(&self, reason: UnavailableReason) -> String {
-        if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() }
+        match (&self.pool, self.source) {
+            (Some(_), _) => reason_hint(reason),
+            (None, ModelSource::Nowhere) => no_worker_hint(),
+            (None, _) => "It was so when it was recorded.".to_owned(),
+        }
     }
 
     /// The workers behind the model, if there are any.

@@ -104,7 +104,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
     let advice = match (availability.unavailable, &workers) {
         (None, _) => Vec::new(),
         (Some(_), Some(workers)) if workers.ready.is_none() => NOT_READY.map(str::to_owned).into(),
-        (Some(UnavailableReason::ModelNotReady), _) => vec![STILL_LOADING.to_owned()],
+        (Some(UnavailableReason::ModelNotReady), Some(_)) => vec![STILL_LOADING.to_owned()],
         (Some(reason), _) => vec![model.hint(reason)],
     };
     let seen = Seen {
