@@ -3,7 +3,7 @@
 use oam_tests::oam_binary;
 use serde_json::{Value, json};
 
-use crate::run::{Run, oam};
+use crate::run::{Run, oam, oam_without_terminal};
 
 fn chat<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
     oam(std::iter::once("chat").chain(arguments))
@@ -185,7 +185,7 @@ fn a_file_that_cannot_be_written_ends_nothing() {
 
 #[test]
 fn without_a_terminal_external_tools_have_no_output() {
-    let told = chat(["--tool-json", &external("look")])
+    let told = oam_without_terminal(["chat", "--tool-json", &external("look")])
         .script(&json!([calls("look"), {"template": "{toolOutput}"}]))
         .stdin("Look!\n/tools\n")
         .ends_with(0);

@@ -3,14 +3,14 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Stdio},
 };
 
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use oam_tests::{oam_binary, procfs};
+use oam_tests::{oam_command, procfs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -136,7 +136,7 @@ impl Running {
         fs::write(at("tools.json"), tool(&x_oam)).unwrap();
         let steps = json!([{"toolCalls": [{"name": "probe"}]}, {"text": "Done.", "delayMs": 600_000}]);
         fs::write(at("script.json"), steps.to_string()).unwrap();
-        let mut oam = Command::new(oam_binary())
+        let mut oam = oam_command()
             .args(["respond", "--events", "--no-stdin", "--tools", "tools.json", "Go."])
             .current_dir(folder.path())
             .env("OAM_SCRIPT", at("script.json"))

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use assert_cmd::Command;
-use oam_tests::{DEADLINE, oam_binary};
+use oam_tests::{DEADLINE, oam_binary, oam_command};
 use serde_json::{Value, json};
 
 use crate::WORKER;
@@ -13,8 +13,8 @@ const INPUT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/create","params
 "#;
 
 fn oam(args: &[&str]) -> Command {
-    let mut command = Command::new(oam_binary());
-    command.args(args).env_remove("OAM_SCRIPT").env_remove("OAM_RECORD").timeout(DEADLINE);
+    let mut command = Command::from_std(oam_command());
+    command.args(args).timeout(DEADLINE);
     command.env("OAM_WORKER", format!("{} {WORKER}", oam_binary().display())).write_stdin(INPUT);
     command
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ids, order_and_weather, respond};
-use crate::run::Ended;
+use crate::run::{Ended, oam_without_terminal};
 
 fn saved(told: &Ended, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(told.path(name)).unwrap()).unwrap()
@@ -256,11 +256,7 @@ fn a_schema_is_kept_until_the_answer() {
 
 #[test]
 fn asking_needs_a_terminal() {
-    if std::fs::File::open("/dev/tty").is_ok() {
-        // Whoever runs the tests has one, and with it every program that they start.
-        return;
-    }
-    let told = respond(["--tools", "tools.json", "--ask-tools", "Order?", "--json"])
+    let told = oam_without_terminal(["respond", "--ask-tools", "Order?", "--json"])
         .script(&json!([order_and_weather()]))
         .ends_with(2);
     let (code, message) = told.error();
