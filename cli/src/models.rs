@@ -12,7 +12,7 @@ use crate::{
         model::{ModelArguments, WorkerArguments},
         recording::{RecordingArguments, ReplayMatch},
     },
-    failure::{Failure, FailureCode, ReportForm},
+    failure::{Failure, FailureCode},
     files, program,
     recording::{self, ActiveRecording, RecordingTarget, ReplayedModels},
     script_file::{ScriptFile, ScriptedSystem},
@@ -255,14 +255,12 @@ impl OpenModel {
         self.pool.as_ref()
     }
 
-    /// Ends what runs behind the model; resolves when it is gone.
-    pub(crate) async fn close(self) {
+    /// Ends what runs behind the model; resolves when it is gone. Fails when a recording cannot be written.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
-        if let Some(Err(failure)) = self.recording.map(ActiveRecording::finish) {
-            failure.report(ReportForm::Text);
-        }
+        self.recording.map_or(Ok(()), ActiveRecording::finish)
     }
 }
 

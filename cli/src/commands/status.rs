@@ -116,7 +116,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         workers,
         advice,
     };
-    model.close().await;
+    model.close().await?;
     Ok(seen)
 }
 

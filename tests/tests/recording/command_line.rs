@@ -139,6 +139,20 @@ fn a_file_that_cannot_be_written_is_told_before_anything_is_done() {
 }
 
 #[test]
+fn a_recording_that_cannot_be_written_in_the_end_fails_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, recordings) = (folder.path().join("script.json"), folder.path().join("recordings"));
+    fs::write(&script, json!([{"toolCalls": [{"name": "spoil"}]}, {"text": "Done."}]).to_string()).unwrap();
+    let spoil = format!("rm -r '{0}'; touch '{0}'", recordings.display());
+    let tool = json!({"name": "spoil", "description": "Spoils.", "x-oam": {"command": spoil}}).to_string();
+    let mut command = oam(&["respond", "--tool-json", &tool, "--no-stdin", "Go!"]);
+    command.env("OAM_SCRIPT", script).env("OAM_RECORD", recordings.join("go.json"));
+    let (said, errors) = run(command, 1);
+    assert_eq!(said, "Done.\n");
+    assert!(errors.starts_with("Error: ") && errors.contains("go.json: cannot be written"), "{errors}");
+}
+
+#[test]
 fn a_bad_recording_is_told_with_file_and_place() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.json");
