@@ -64,7 +64,7 @@ fn lines_are_questions_and_commands() {
     assert_eq!(stderr[2], r#"→ lookup_order {"id":"A-17"}  (tool)"#);
     assert!(stderr[3].starts_with(r#"← lookup_order {"order":{"id":"A-17"}}  ("#), "{told:?}");
     assert_eq!(stderr.len(), 4);
-    let saved: Value = serde_json::from_slice(&std::fs::read(saved).unwrap()).unwrap();
+    let saved = told.saved("saved/chat.json");
     assert_eq!((&saved["modelName"], &saved["oam"]["version"]), (&json!("scripted"), &json!(1)));
     assert_eq!(saved["oam"]["tools"][0]["function"]["name"], "lookup_order");
 }

@@ -115,6 +115,11 @@ impl Ended {
         run(oam_command(), self.folder, arguments)
     }
 
+    /// What is in a JSON file in the folder that the command ran in.
+    pub(crate) fn saved(&self, name: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
+    }
+
     /// A file in the folder that the command ran in.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         Path::join(self.folder.path(), name)
