@@ -14,7 +14,7 @@ use std::{
 use oam_agent::json_text;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::{arguments::variable, failure::Failure};
 
 /// The same as for a line of the protocol, in bytes.
 pub(crate) const LONGEST_INPUT: usize = 64 << 20;
@@ -128,7 +128,7 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
 
 /// The path with a leading `~` replaced by the home folder, if there is one.
 pub(crate) fn with_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), env::var_os("HOME").filter(|home| !home.is_empty())) {
+    match (path.strip_prefix("~"), variable("HOME")) {
         (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => path.to_owned(),
     }

@@ -11,6 +11,7 @@ use crate::{
     arguments::{
         model::{ModelArguments, WorkerArguments},
         recording::{RecordingArguments, ReplayMatch},
+        variable,
     },
     failure::{Failure, FailureCode},
     files, program,
@@ -152,7 +153,7 @@ impl Backing {
         if let Some(file) = ScriptFile::from_environment()? {
             return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
-        if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
+        if let Some(command) = variable(WORKER_VARIABLE) {
             let command =
                 command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
             return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
