@@ -1,5 +1,6 @@
 //! `oam respond` at a terminal: what people see, and questions for outputs of external tools.
 
+use nix::sys::signal::Signal;
 use oam_tests::{
     Terminal,
     terminal::{TerminalBuilder, keys},
@@ -92,10 +93,14 @@ fn people_are_told_what_tools_do_and_how_to_go_on() {
 }
 
 #[test]
-fn an_interrupt_at_a_question_ends_it_all() {
-    let terminal = at_terminal(["--ask-tools", "Look up A."]).script(&json!([lookups(&["A"])])).start();
-    terminal.shows("output (text").press(keys::CTRL_C);
-    terminal.ends_with(130);
+fn a_signal_at_a_question_ends_it_all() {
+    let asked = || {
+        let terminal = at_terminal(["--ask-tools", "Look up A."]).script(&json!([lookups(&["A"])])).start();
+        terminal.shows("output (text");
+        terminal
+    };
+    asked().press(keys::CTRL_C).ends_with(130);
+    asked().signal(Signal::SIGTERM).ends_with(143);
 }
 
 #[test]
