@@ -160,9 +160,16 @@ fn try_to_be_writable(path: &Path) -> io::Result<()> {
         _ => {
             let folder = path.parent().unwrap_or(Path::new("/"));
             fs::create_dir_all(folder)?;
-            tempfile::tempfile_in(folder).map(drop)
+            tempfile::tempfile_in(folder).map(drop).map_err(|error| without_path(&error))
         }
     }
+}
+
+fn without_path(error: &io::Error) -> io::Error {
+    error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .map_or_else(|| io::Error::from(error.kind()), |source| io::Error::other(source.to_string()))
 }
 
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -174,7 +181,11 @@ fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     let permissions = existing.map_or(fs::Permissions::from_mode(0o666), |existing| existing.permissions());
-    let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    // Its name means nothing to whoever reads the error.
+    let mut file = tempfile::Builder::new()
+        .permissions(permissions)
+        .tempfile_in(folder)
+        .map_err(|error| without_path(&error))?;
     file.write_all(content)?;
     file.persist(&path)?;
     Ok(())

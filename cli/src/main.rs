@@ -70,11 +70,13 @@ fn not_run(error: &clap::Error) -> ExitCode {
             print(&error.render())
         }
         _ if env::args_os().any(|argument| argument == "--json" || argument == "--events") => {
-            Failure::usage(error.render().to_string().trim()).report(ReportForm::Json)
+            let told = error.render().to_string();
+            let what = told.split("\n\nUsage:").next().unwrap_or(&told);
+            Failure::usage(what.trim_start_matches("error:").trim()).report(ReportForm::Json)
         }
         _ => {
             let stderr = Console::stderr();
-            stderr.write(&stderr.rendered(&error.render()));
+            stderr.write(&stderr.rendered(&error.render()).replacen("error:", "Error:", 1));
             ExitCode::from(failure::FailureCode::Usage.exit_code())
         }
     }

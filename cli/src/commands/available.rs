@@ -22,6 +22,10 @@ pub(crate) struct AvailableArguments {
     #[arg(long)]
     compact: bool,
 
+    /// The output is JSON in any case.
+    #[arg(long, hide = true)]
+    json: bool,
+
     #[command(flatten)]
     model: ModelArguments,
 }

@@ -19,7 +19,7 @@ use crate::{
     tavern::{CANNED_LINES, Ending, Evening, Killing, Player},
 };
 
-/// Play a scene, to see what games are made of here.
+/// Play a demo scene.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLE)]
 pub(crate) struct DemoArguments {
@@ -32,9 +32,7 @@ enum Scene {
     Tavern(TavernArguments),
 }
 
-/// Talk to Mira, the innkeeper: tools, gold, feelings and a decision.
-///
-/// With a model she is live. Without one her answers are scripted, and played by a real worker process.
+/// Talk to Mira, the innkeeper; without a model, her answers come from a script.
 #[derive(Debug, Args)]
 #[command(after_help = TAVERN_EXAMPLES)]
 struct TavernArguments {
@@ -132,7 +130,7 @@ async fn tavern(model: SystemModel, arguments: TavernArguments) -> Result<Ending
 async fn cast(chosen: SystemModel) -> Result<Casting, Failure> {
     let source = chosen.source();
     let model = chosen.open().await;
-    let why = match model.expect_available() {
+    let why = match model.expect_available().await {
         Ok(()) => {
             let variant = model.model.availability().variant;
             let variant = variant.map(|variant| format!(" ({variant})")).unwrap_or_default();
@@ -155,7 +153,7 @@ async fn cast(chosen: SystemModel) -> Result<Casting, Failure> {
     let arguments = ["worker", "scripted", "--piece-delay", SCRIPTED_PIECE_DELAY].map(Into::into);
     let command = WorkerCommand { program, arguments: arguments.into() };
     let model = SystemModel::of_worker(command)?.open().await;
-    model.expect_available()?;
+    model.expect_available().await?;
     let announcement =
         format!("{why}: Mira's answers come from a script, through a real worker process. All else is real.");
     Ok(Casting { model, is_scripted: true, announcement })
