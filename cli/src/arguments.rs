@@ -1,10 +1,12 @@
 //! What can be said on the command line: the commands, and the arguments that several of them share. What only one
-//! command takes stands with that command.
+//! command takes stands with that command. Some of it can be said by variables, too.
 
 pub(crate) mod model;
 pub(crate) mod recording;
 pub(crate) mod seconds;
 pub(crate) mod turn;
+
+use std::{env, ffi::OsString};
 
 use clap::{Parser, Subcommand};
 
@@ -59,8 +61,13 @@ pub(crate) enum WorkerCommand {
     Scripted {
         /// Passed on to the worker.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
+        arguments: Vec<OsString>,
     },
+}
+
+/// What a variable of the environment says. An empty one says nothing.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
 }
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,7 @@ use std::{
     env, fmt, fs,
     fs::File,
     io::{self, Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{self, Path, PathBuf},
     str::FromStr,
 };
@@ -14,7 +14,7 @@ use std::{
 use oam_agent::json_text;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::{arguments::variable, failure::Failure};
 
 /// The same as for a line of the protocol, in bytes.
 pub(crate) const LONGEST_INPUT: usize = 64 << 20;
@@ -128,7 +128,7 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
 
 /// The path with a leading `~` replaced by the home folder, if there is one.
 pub(crate) fn with_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), env::var_os("HOME").filter(|home| !home.is_empty())) {
+    match (path.strip_prefix("~"), variable("HOME")) {
         (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => path.to_owned(),
     }
@@ -150,6 +150,21 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
 pub(crate) fn expect_writable(path: &Path) -> Result<(), Failure> {
     try_to_be_writable(path)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
+}
+
+/// Writes a new file for temporary files, which stays and which only this user can read; returns where it is.
+pub(crate) fn write_temporary(content: &[u8]) -> Result<PathBuf, Failure> {
+    let folder = absolute(&env::temp_dir());
+    let failed = |error| Failure::io(format!("{}: cannot be written to: {error}", folder.display()));
+    let open = |_: &Path| {
+        let path = folder.join(format!("oam-{:08x}.json", fastrand::u32(..)));
+        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok((file, path))
+    };
+    // Tries another name when one is taken.
+    let (mut file, path) = tempfile::Builder::new().make_in(&folder, open).map_err(failed)?.into_file();
+    file.write_all(content).map_err(failed)?;
+    Ok(path)
 }
 
 fn try_to_be_writable(path: &Path) -> io::Result<()> {

@@ -11,8 +11,9 @@ use crate::{
     arguments::{
         model::{ModelArguments, WorkerArguments},
         recording::{RecordingArguments, ReplayMatch},
+        variable,
     },
-    failure::{Failure, FailureCode, ReportForm},
+    failure::{Failure, FailureCode},
     files, program,
     recording::{self, ActiveRecording, RecordingTarget, ReplayedModels},
     script_file::{ScriptFile, ScriptedSystem},
@@ -131,11 +132,12 @@ impl SystemModel {
             Backing::Workers(config) => Backing::Workers(PoolConfig { spare: false, ..config }),
             other => other,
         };
+        let source = self.source;
         let StartedModels { models, pool, recording } = Self { backing, ..self }.start();
         if let Some(pool) = &pool {
             pool.settled().await;
         }
-        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, pool, recording }
+        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, source, pool, recording }
     }
 }
 
@@ -151,7 +153,7 @@ impl Backing {
         if let Some(file) = ScriptFile::from_environment()? {
             return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
-        if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
+        if let Some(command) = variable(WORKER_VARIABLE) {
             let command =
                 command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
             return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
@@ -225,6 +227,7 @@ impl ModelName {
 pub(crate) struct OpenModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: ModelName,
+    source: ModelSource,
     pool: Option<WorkerPool>,
     /// Saved when it is dropped.
     recording: Option<ActiveRecording>,
@@ -244,7 +247,11 @@ impl OpenModel {
 
     /// What to do about a model that is unavailable.
     pub(crate) fn hint(&self, reason: UnavailableReason) -> String {
-        if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() }
+        match (&self.pool, self.source) {
+            (Some(_), _) => reason_hint(reason),
+            (None, ModelSource::Nowhere) => no_worker_hint(),
+            (None, _) => "It was so when it was recorded.".to_owned(),
+        }
     }
 
     /// How the last worker ended, if that is why the model is not ready.
@@ -261,14 +268,12 @@ impl OpenModel {
         self.pool.as_ref()
     }
 
-    /// Ends what runs behind the model; resolves when it is gone.
-    pub(crate) async fn close(self) {
+    /// Ends what runs behind the model; resolves when it is gone. Fails when a recording cannot be written.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
-        if let Some(Err(failure)) = self.recording.map(ActiveRecording::finish) {
-            failure.report(ReportForm::Text);
-        }
+        self.recording.map_or(Ok(()), ActiveRecording::finish)
     }
 }
 

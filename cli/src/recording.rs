@@ -4,7 +4,6 @@
 //! when it ends, however the command does.
 
 use std::{
-    env,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -21,7 +20,10 @@ use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use crate::{
-    arguments::recording::{RecordingArguments, ReplayMatch},
+    arguments::{
+        recording::{RecordingArguments, ReplayMatch},
+        variable,
+    },
     failure::Failure,
     files::{self, LONGEST_INPUT},
 };
@@ -112,10 +114,6 @@ pub(crate) fn matching(said: Option<ReplayMatch>) -> Result<Matching, Failure> {
     let known = text.to_str().and_then(|text| ReplayMatch::from_str(text, true).ok());
     let wrong = || Failure::usage(format!("{MATCH_VARIABLE} must be strict or lenient"));
     known.map(Matching::from).ok_or_else(wrong)
-}
-
-fn variable(name: &str) -> Option<std::ffi::OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// A recording under way. Dropping it saves it.

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &AvailableArguments) -> ExitCode {
 async fn availability(model: SystemModel) -> Result<(Availability, ModelName), Failure> {
     let model = model.open().await;
     let told = (model.model.availability(), model.name);
-    model.close().await;
+    model.close().await?;
     Ok(told)
 }
 

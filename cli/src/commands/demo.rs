@@ -122,8 +122,9 @@ async fn tavern(model: SystemModel, arguments: TavernArguments) -> Result<Ending
         announcement,
     };
     let ending = evening.play().await;
-    model.close().await;
-    ending
+    let closed = model.close().await;
+    let ending = ending?;
+    closed.map(|()| ending)
 }
 
 /// The model that was chosen, or a scripted Mira if nobody named one and none is there.
@@ -141,13 +142,13 @@ async fn cast(chosen: SystemModel) -> Result<Casting, Failure> {
             return Ok(Casting { model, is_scripted: false, announcement });
         }
         Err(failure) if source.is_named() => {
-            model.close().await;
+            model.close().await?;
             return Err(failure);
         }
         Err(_) if source == ModelSource::Nowhere => "No model is installed".to_owned(),
         Err(failure) => failure.message.trim_end_matches('.').to_owned(),
     };
-    model.close().await;
+    model.close().await?;
     let program = env::current_exe()
         .map_err(|error| Failure::io(format!("this program cannot be found to start a worker: {error}")))?;
     let arguments = ["worker", "scripted", "--piece-delay", SCRIPTED_PIECE_DELAY].map(Into::into);

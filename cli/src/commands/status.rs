@@ -106,7 +106,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         (Some(_), Some(workers)) if workers.ready.is_none() => {
             not_ready(command.as_deref().unwrap_or_default())
         }
-        (Some(UnavailableReason::ModelNotReady), _) => vec![STILL_LOADING.to_owned()],
+        (Some(UnavailableReason::ModelNotReady), Some(_)) => vec![STILL_LOADING.to_owned()],
         (Some(reason), _) => vec![model.hint(reason)],
     };
     let seen = Seen {
@@ -118,7 +118,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         workers,
         advice,
     };
-    model.close().await;
+    model.close().await?;
     Ok(seen)
 }
 

@@ -3,14 +3,14 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Stdio},
 };
 
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use oam_tests::{oam_binary, procfs};
+use oam_tests::{oam_command, procfs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -29,7 +29,12 @@ fn tool(x_oam: &Value) -> String {
 /// The record of the call, and the answer that repeats its output.
 fn played(x_oam: &Value, arguments: &Value) -> (Value, String) {
     let run = oam(["respond", "--json", "--tools", "tools.json", "Go."]).file("tools.json", tool(x_oam));
-    let told = run.env("SECRET", "inherited").script(&script(arguments)).ends_with(0).json();
+    let told = run
+        .env("SECRET", "inherited")
+        .env("OAM_RECORD", "recording.json")
+        .script(&script(arguments))
+        .ends_with(0)
+        .json();
     let [record] = &told["toolCalls"].as_array().unwrap()[..] else { panic!("{told}") };
     (record.clone(), told["text"].as_str().unwrap().to_owned())
 }
@@ -82,14 +87,14 @@ fn each_outcome_is_told_to_the_model_and_in_the_record() {
 }
 
 #[test]
-fn a_tool_is_told_the_call_and_not_the_script() {
+fn a_tool_is_told_the_call_but_neither_script_nor_recording() {
     let line = "cat; printf '|%s' \"$OAM_TOOL_ARGUMENTS\" \"$OAM_TOOL_NAME\" \"$OAM_TOOL_CALL_ID\" \
-        \"${OAM_SCRIPT-unset}\" \"$SECRET\" \"$NUMBER\"";
+        \"${OAM_SCRIPT-unset}\" \"${OAM_RECORD-unset}\" \"$SECRET\" \"$NUMBER\"";
     let x_oam = json!({"command": line, "env": {"NUMBER": 1e3, "OAM_TOOL_NAME": "no"}});
     let (record, answer) = played(&x_oam, &json!({"text": "Å"}));
     let arguments = r#"{"text":"Å"}"#;
     let id = record["call"]["id"].as_str().unwrap();
-    assert_eq!(answer, format!("{arguments}|{arguments}|probe|{id}|unset|inherited|1000"));
+    assert_eq!(answer, format!("{arguments}|{arguments}|probe|{id}|unset|unset|inherited|1000"));
 }
 
 #[test]
@@ -136,7 +141,7 @@ impl Running {
         fs::write(at("tools.json"), tool(&x_oam)).unwrap();
         let steps = json!([{"toolCalls": [{"name": "probe"}]}, {"text": "Done.", "delayMs": 600_000}]);
         fs::write(at("script.json"), steps.to_string()).unwrap();
-        let mut oam = Command::new(oam_binary())
+        let mut oam = oam_command()
             .args(["respond", "--events", "--no-stdin", "--tools", "tools.json", "Go."])
             .current_dir(folder.path())
             .env("OAM_SCRIPT", at("script.json"))

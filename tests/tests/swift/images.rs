@@ -3,7 +3,7 @@
 use std::fs;
 
 use assert_cmd::Command;
-use oam_tests::{DEADLINE, oam_binary};
+use oam_tests::{DEADLINE, oam_command};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -34,13 +34,11 @@ fn folder() -> TempDir {
 
 fn ask(folder: TempDir, settings: &Value, arguments: &[&str]) -> Asked {
     let worker = std::env::var("OAM_SWIFT_WORKER").expect("OAM_SWIFT_WORKER names a worker on the stand-in");
-    let output = Command::new(oam_binary())
+    let output = Command::from_std(oam_command())
         .args(["respond", "--json", "--no-stdin", "--worker", &worker])
         .args(arguments)
         .current_dir(folder.path())
         .env("OAM_WORKER_STANDIN", settings.to_string())
-        .env_remove("OAM_SCRIPT")
-        .env_remove("OAM_RECORD")
         .timeout(DEADLINE)
         .output()
         .unwrap();

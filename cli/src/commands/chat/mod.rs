@@ -66,8 +66,9 @@ fn chat(arguments: &TurnArguments) -> Result<End<()>, Failure> {
             Ok(agent) => Chat::new(agent, tools, model.name, arguments.save_path(), interrupts)?.run().await,
             Err(failure) => Err(failure),
         };
-        model.close().await;
-        end
+        let closed = model.close().await;
+        let end = end?;
+        closed.map(|()| end)
     })
 }
 

@@ -29,8 +29,9 @@ pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure
         Ok(()) => ask(task, &model).await,
         Err(failure) => Err(failure),
     };
-    model.close().await;
-    end
+    let closed = model.close().await;
+    let end = end?;
+    closed.map(|()| end)
 }
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {

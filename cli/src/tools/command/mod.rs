@@ -15,6 +15,7 @@ use std::{fmt, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use oam_agent::{ToolCall, ToolOutput, json_text};
 
+use crate::{recording, script_file};
 use process::{Limits, Process};
 
 pub(crate) use process::all_ended;
@@ -30,8 +31,8 @@ const TERMINATION_GRACE: Duration = Duration::from_secs(1);
 const ARGUMENTS_VARIABLE: &str = "OAM_TOOL_ARGUMENTS";
 const NAME_VARIABLE: &str = "OAM_TOOL_NAME";
 const CALL_ID_VARIABLE: &str = "OAM_TOOL_CALL_ID";
-/// The script is for `oam` itself. An `oam` that a tool starts is another one.
-const SCRIPT_VARIABLE: &str = "OAM_SCRIPT";
+/// These are for `oam` itself. An `oam` that a tool starts is another one, and would write to the same recording.
+const OWN_VARIABLES: [&str; 2] = [script_file::VARIABLE, recording::RECORD_VARIABLE];
 
 /// The longest variable that Linux hands to a program, with name and end, in bytes.
 const LONGEST_VARIABLE: usize = 128 << 10;
@@ -93,10 +94,12 @@ impl CommandTool {
 
     fn command(&self, call: &ToolCall, arguments: &str) -> Command {
         let mut command = Command::new(&self.program);
+        for variable in OWN_VARIABLES {
+            command.env_remove(variable);
+        }
         command
             .args(&self.arguments)
             .current_dir(&self.working_folder)
-            .env_remove(SCRIPT_VARIABLE)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env(NAME_VARIABLE, &call.name)
             .env(CALL_ID_VARIABLE, call.id.as_str());

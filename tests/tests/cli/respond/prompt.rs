@@ -23,8 +23,7 @@ fn words_are_joined_and_piped_text_is_appended() {
 fn instructions_come_from_the_flag() {
     let saved = |run: Run| {
         let told = run.script(&json!([{"text": "Hi."}])).ends_with(0);
-        let file: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(told.path("c.json")).unwrap()).unwrap();
+        let file = told.saved("c.json");
         file["transcript"]["transcript"]["entries"][0].clone()
     };
     let entry = saved(respond(["Hello!", "-i", "You are Gorm.", "--save-transcript", "c.json"]));
@@ -48,8 +47,7 @@ fn generation_flags_reach_the_model() {
     ])
     .script(&json!([{"text": "Hi."}]))
     .ends_with(0);
-    let file: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(told.path("c.json")).unwrap()).unwrap();
+    let file = told.saved("c.json");
     let options = &file["transcript"]["transcript"]["entries"][0]["options"];
     assert_eq!(*options, json!({"temperature": 0.5, "maximumResponseTokens": 20}));
 }
@@ -75,8 +73,7 @@ fn images_come_before_the_text() {
         .stdin("")
         .script(&json!([{"text": "A gate."}]))
         .ends_with(0);
-    let file: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(told.path("t.json")).unwrap()).unwrap();
+    let file = told.saved("t.json");
     let contents = file["transcript"]["transcript"]["entries"][0]["contents"].as_array().unwrap().clone();
     assert_eq!(contents.len(), 3);
     assert!(contents[0]["url"].as_str().unwrap().starts_with("file:///"));
