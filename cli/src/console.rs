@@ -1,12 +1,14 @@
 //! What a command says: results on standard output, everything else on standard error.
 //!
 //! Each write goes out whole and at once. When nobody reads any more, what is said is dropped: a command that is cut
-//! off by `head` has still done its work. Colours are for terminals that want them (`NO_COLOR`, `TERM=dumb`).
+//! off by `head` has still done its work. A result that is lost for another reason, such as a full disk, is a
+//! [failure](lost_output). Colours are for terminals that want them (`NO_COLOR`, `TERM=dumb`).
 
 use std::{
     borrow::Cow,
     fmt::Write as _,
     io::{self, IsTerminal, Write},
+    sync::OnceLock,
 };
 
 use anstream::{AutoStream, ColorChoice};
@@ -23,6 +25,14 @@ pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
 
 /// What should be looked at.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Why a part of the results is lost.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Why standard output could not be written, though somebody was there to read it.
+pub(crate) fn lost_output() -> Option<&'static io::Error> {
+    LOST.get()
+}
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]
@@ -62,14 +72,17 @@ impl Console {
 
     /// Writes a text as it is.
     pub(crate) fn write(self, text: &str) {
-        // Nobody is there to hear that nobody is there.
-        let _ = match self.target {
+        match self.target {
             Target::Stdout => {
                 let mut stdout = io::stdout().lock();
-                stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+                match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => _ = LOST.set(error),
+                    _ => {}
+                }
             }
-            Target::Stderr => io::stderr().lock().write_all(text.as_bytes()),
-        };
+            // Nobody is there to hear that nobody is there.
+            Target::Stderr => _ = io::stderr().lock().write_all(text.as_bytes()),
+        }
     }
 
     /// Writes a text and the end of a line.

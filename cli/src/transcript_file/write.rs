@@ -72,7 +72,9 @@ impl TranscriptFile {
 
     /// Writes a new file for temporary files that only this user can read; returns where it is.
     pub(crate) fn save_temporary(&self, model: ModelName) -> Result<PathBuf, Failure> {
-        let folder = files::absolute(&env::temp_dir());
+        let folder = env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
+        let folder =
+            folder.map_or_else(|| PathBuf::from("/tmp"), |folder| files::absolute(Path::new(&folder)));
         let failed = |error: std::io::Error| {
             Failure::io(format!("{}: the conversation cannot be written there: {error}", folder.display()))
         };

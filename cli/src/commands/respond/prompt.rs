@@ -1,6 +1,7 @@
 //! The prompt: what stands on the command line, and what is piped in.
 
 use std::{
+    fs::{self, File},
     io::{self, IsTerminal},
     os::fd::AsFd,
     path::{Path, PathBuf},
@@ -74,10 +75,12 @@ fn read_stdin() -> Result<String, Failure> {
 fn image(path: &Path) -> Result<PathBuf, Failure> {
     let path = files::absolute(&files::with_home(path));
     let unusable = |reason: String| Failure::invalid_input(format!("{}: {reason}", path.display()));
-    let file = std::fs::File::open(&path).and_then(|file| file.metadata());
-    match file {
+    // Looked at before it is opened: a pipe would be waited for.
+    match fs::metadata(&path)
+        .and_then(|file| if file.is_file() { File::open(&path).map(Some) } else { Ok(None) })
+    {
         Err(error) => Err(unusable(format!("cannot be read: {error}"))),
-        Ok(file) if !file.is_file() => Err(unusable("is not a file".to_owned())),
-        Ok(_) => Ok(path),
+        Ok(None) => Err(unusable("is not a file".to_owned())),
+        Ok(Some(_)) => Ok(path),
     }
 }

@@ -79,6 +79,17 @@ fn without_a_name_the_conversation_goes_into_a_temporary_file() {
 }
 
 #[test]
+fn an_empty_name_of_the_folder_for_temporary_files_is_none() {
+    let told = respond(["--tools", "tools.json", "--json", "Order?"])
+        .env("TMPDIR", "")
+        .script(&json!([order_and_weather()]))
+        .ends_with(10);
+    let path = told.json()["transcript"].as_str().unwrap().to_owned();
+    assert!(path.starts_with("/tmp/oam-"), "{path}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn outputs_continue_the_turn() {
     let told = pending()
         .then([
