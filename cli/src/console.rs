@@ -6,7 +6,7 @@
 
 use std::{
     borrow::Cow,
-    fmt::Write as _,
+    fmt::{self, Write as _},
     io::{self, IsTerminal, Write},
     sync::OnceLock,
 };
@@ -92,7 +92,12 @@ impl Console {
 
     /// Writes a JSON value: for people in many lines, otherwise in one.
     pub(crate) fn json(self, value: &Value) {
-        self.line(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+        self.json_text(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+    }
+
+    /// Writes a JSON text and the end of a line. It stays JSON of the same meaning where it is [shown](Self::shown).
+    pub(crate) fn json_text(self, text: &str) {
+        self.line(&if self.is_terminal { harmless_json(text) } else { Cow::Borrowed(text) });
     }
 
     /// Warns of something that is not a reason to stop.
@@ -119,6 +124,15 @@ impl Console {
 
 /// A text in which control characters but for line ends and tabs are told.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    told(text, |shown, character| write!(shown, "{}", character.escape_unicode()))
+}
+
+/// The same for JSON, where the character can only be in a string.
+fn harmless_json(text: &str) -> Cow<'_, str> {
+    told(text, |shown, character| write!(shown, "\\u{:04x}", u32::from(character)))
+}
+
+fn told(text: &str, tell: impl Fn(&mut String, char) -> fmt::Result) -> Cow<'_, str> {
     let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
@@ -127,7 +141,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     for character in text.chars() {
         if is_obeyed(character) {
             // Writing to a text does not fail.
-            let _ = write!(shown, "{}", character.escape_unicode());
+            let _ = tell(&mut shown, character);
         } else {
             shown.push(character);
         }
@@ -143,5 +157,13 @@ mod tests {
     fn what_a_model_says_does_not_steer_the_terminal() {
         assert_eq!(harmless("a\tb\nü 🐉"), "a\tb\nü 🐉");
         assert_eq!(harmless("\u{1b}[2Jgone\r\u{9b}1m\u{7}"), "\\u{1b}[2Jgone\\u{d}\\u{9b}1m\\u{7}");
+    }
+
+    #[test]
+    fn json_stays_json_when_it_is_shown() {
+        let text = "{\n  \"a\": \"\u{9b}1m\u{7f}ü\"\n}";
+        assert_eq!(harmless_json(text), "{\n  \"a\": \"\\u009b1m\\u007fü\"\n}");
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(value(&harmless_json(text)), value(text));
     }
 }

@@ -139,10 +139,28 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Who may read a file that is new. One that was there keeps its permissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever may read new files usually (`umask`).
+    Usual,
+    /// This user alone.
+    Owner,
+}
+
+impl Readers {
+    fn permissions(self) -> fs::Permissions {
+        fs::Permissions::from_mode(match self {
+            Self::Usual => 0o666,
+            Self::Owner => 0o600,
+        })
+    }
+}
+
 /// Writes a file: at any moment it has its old content or all of the new. Folders that are missing are made; what a
 /// link points to is replaced, and what is no plain file (a pipe, `/dev/null`) is written to.
-pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    try_write(path, content)
+pub(crate) fn write(path: &Path, content: &[u8], readers: Readers) -> Result<(), Failure> {
+    try_write(path, content, readers)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
 }
 
@@ -165,7 +183,7 @@ fn try_to_be_writable(path: &Path) -> io::Result<()> {
     }
 }
 
-fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
+fn try_write(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
     let existing = fs::metadata(&path).ok();
     if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
@@ -173,7 +191,7 @@ fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
-    let permissions = existing.map_or(fs::Permissions::from_mode(0o666), |existing| existing.permissions());
+    let permissions = existing.map_or_else(|| readers.permissions(), |existing| existing.permissions());
     let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
     file.write_all(content)?;
     file.persist(&path)?;
@@ -206,16 +224,17 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_with_its_mode_and_through_links() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("new/folder/a.json"), folder.path().join("link"));
-        write(&file, b"one").unwrap();
+        write(&file, b"one", Readers::Owner).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        write(&link, b"two").unwrap();
+        write(&link, b"two", Readers::Owner).unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"two");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        write(Path::new("/dev/null"), b"three").unwrap();
+        write(Path::new("/dev/null"), b"three", Readers::Usual).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let error = write(&file.join("below"), b"").unwrap_err();
+        let error = write(&file.join("below"), b"", Readers::Usual).unwrap_err();
         assert!(error.message.contains("a.json/below: cannot be written"), "{error}");
     }
 }

@@ -249,13 +249,19 @@ impl OpenModel {
         self.pool.as_ref()
     }
 
-    /// Ends what runs behind the model; resolves when it is gone.
-    pub(crate) async fn close(self) {
+    /// Ends what runs behind the model; resolves when it is gone. What came of asking it is handed on, unless the
+    /// recording cannot be saved.
+    pub(crate) async fn close<T>(self, end: Result<T, Failure>) -> Result<T, Failure> {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
-        if let Some(Err(failure)) = self.recording.map(ActiveRecording::finish) {
-            failure.report(ReportForm::Text);
+        match (end, self.recording.map_or(Ok(()), ActiveRecording::finish)) {
+            (end, Ok(())) => end,
+            (Ok(_), Err(unsaved)) => Err(unsaved),
+            (Err(failure), Err(unsaved)) => {
+                unsaved.report(ReportForm::Text);
+                Err(failure)
+            }
         }
     }
 }

@@ -22,8 +22,8 @@ use tokio::task::JoinHandle;
 
 use crate::{
     arguments::recording::{RecordingArguments, ReplayMatch},
-    failure::Failure,
-    files::{self, LONGEST_INPUT},
+    failure::{Failure, ReportForm},
+    files::{self, LONGEST_INPUT, Readers},
 };
 
 /// The file to record to.
@@ -150,7 +150,7 @@ impl Drop for ActiveRecording {
         if !self.is_finished
             && let Err(failure) = self.end()
         {
-            tracing::error!("{failure}");
+            failure.report(ReportForm::Text);
         }
     }
 }
@@ -176,7 +176,7 @@ impl RecordingFile {
         if document.len() > LONGEST_INPUT && !self.has_outgrown.swap(true, Ordering::Relaxed) {
             tracing::warn!("the recording is larger than {LONGEST_INPUT} bytes, more than a replay reads");
         }
-        files::write(&self.path, document.as_bytes())
+        files::write(&self.path, document.as_bytes(), Readers::Usual)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{fmt::Write, process::ExitCode};
 
 use clap::{Args, Command, CommandFactory};
-use oam_agent::{DEFAULT_CONTEXT_SIZE, json_text};
+use oam_agent::DEFAULT_CONTEXT_SIZE;
 use serde_json::{Value, json};
 
 use crate::{arguments::Arguments, console::Console};
@@ -41,10 +41,10 @@ const EXIT_CODES: [(u8, &str, &str); 8] = [
 pub(crate) fn run(arguments: &AgentReadmeArguments) -> ExitCode {
     let stdout = Console::stdout();
     let commands = commands();
-    match arguments.json {
-        true if stdout.is_terminal() => stdout.line(&json_text::pretty(&facts(&commands))),
-        true => stdout.line(&json_text::compact(&facts(&commands))),
-        false => stdout.write(&manual(&commands)),
+    if arguments.json {
+        stdout.json(&facts(&commands));
+    } else {
+        stdout.write(&manual(&commands));
     }
     ExitCode::SUCCESS
 }

@@ -119,8 +119,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         workers,
         advice,
     };
-    model.close().await;
-    Ok(seen)
+    model.close(Ok(seen)).await
 }
 
 const NOT_READY: [&str; 3] = [

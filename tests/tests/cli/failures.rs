@@ -3,6 +3,7 @@
 use std::{fs::File, process::Command};
 
 use oam_tests::oam_binary;
+use serde_json::json;
 
 use crate::run::oam;
 
@@ -42,5 +43,18 @@ fn a_result_that_cannot_be_written_is_a_failure() {
         let told = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {told}");
         assert!(told.contains("standard output: cannot be written: No space left"), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_recording_that_cannot_be_written_is_a_failure_with_the_answer() {
+    for arguments in [["respond", "--json", "Hi."], ["respond", "--events", "Hi."]] {
+        let told = oam(arguments.iter().copied())
+            .script(&json!([{"text": "Hello!"}]))
+            .env("OAM_RECORD", "/dev/full");
+        let told = told.ends_with(1);
+        assert_eq!(told.error().0, "io_error");
+        assert!(told.stdout.starts_with('{'), "{told:?}");
     }
 }

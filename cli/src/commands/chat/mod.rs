@@ -66,8 +66,7 @@ fn chat(arguments: &TurnArguments) -> Result<End<()>, Failure> {
             Ok(agent) => Chat::new(agent, tools, model.name, arguments.save_path(), interrupts)?.run().await,
             Err(failure) => Err(failure),
         };
-        model.close().await;
-        end
+        model.close(end).await
     })
 }
 

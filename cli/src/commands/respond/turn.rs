@@ -29,8 +29,7 @@ pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure
         Ok(()) => ask(task, &model).await,
         Err(failure) => Err(failure),
     };
-    model.close().await;
-    end
+    model.close(end).await
 }
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {

@@ -278,3 +278,15 @@ fn asking_needs_a_terminal() {
     assert_eq!(code, "usage");
     assert!(message.contains("--ask-tools") && message.contains("terminal"), "{message}");
 }
+
+#[test]
+fn an_id_of_a_call_is_a_value_whatever_it_begins_with() {
+    let steps =
+        json!([{"toolCalls": [{"name": "lookup_order", "arguments": {"order_id": "A7"}, "id": "-$(x)"}]}]);
+    let told = respond(["--tools", "tools.json", "-v", "--save-transcript", "t.json", "Order?"]);
+    let told = told.script(&steps).ends_with(10);
+    // The hint can be pasted into a shell, and nothing in it is run.
+    assert!(told.stderr.contains("--tool-output '-$(x)'=…"), "{}", told.stderr);
+    let told = told.then(["respond", "--resume", "t.json", "--tool-output", "-$(x)=shipped"]);
+    assert_eq!(told.script(&json!([{"template": "{toolOutput}"}])).ends_with(0).stdout, "shipped\n");
+}
