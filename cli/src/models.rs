@@ -13,7 +13,7 @@ use crate::{
         recording::{RecordingArguments, ReplayMatch},
         variable,
     },
-    failure::{Failure, FailureCode},
+    failure::{Failure, FailureCode, ReportForm},
     files, program,
     recording::{self, ActiveRecording, RecordingTarget, ReplayedModels},
     script_file::{ScriptFile, ScriptedSystem},
@@ -268,12 +268,20 @@ impl OpenModel {
         self.pool.as_ref()
     }
 
-    /// Ends what runs behind the model; resolves when it is gone. Fails when a recording cannot be written.
-    pub(crate) async fn close(self) -> Result<(), Failure> {
+    /// Ends what runs behind the model; resolves when it is gone. What came of asking it is handed on, unless the
+    /// recording cannot be saved.
+    pub(crate) async fn close<T>(self, end: Result<T, Failure>) -> Result<T, Failure> {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
-        self.recording.map_or(Ok(()), ActiveRecording::finish)
+        match (end, self.recording.map_or(Ok(()), ActiveRecording::finish)) {
+            (end, Ok(())) => end,
+            (Ok(_), Err(unsaved)) => Err(unsaved),
+            (Err(failure), Err(unsaved)) => {
+                unsaved.report(ReportForm::Text);
+                Err(failure)
+            }
+        }
     }
 }
 

@@ -122,9 +122,7 @@ async fn tavern(model: SystemModel, arguments: TavernArguments) -> Result<Ending
         announcement,
     };
     let ending = evening.play().await;
-    let closed = model.close().await;
-    let ending = ending?;
-    closed.map(|()| ending)
+    model.close(ending).await
 }
 
 /// The model that was chosen, or a scripted Mira if nobody named one and none is there.
@@ -142,13 +140,12 @@ async fn cast(chosen: SystemModel) -> Result<Casting, Failure> {
             return Ok(Casting { model, is_scripted: false, announcement });
         }
         Err(failure) if source.is_named() => {
-            model.close().await?;
-            return Err(failure);
+            return model.close(Err(failure)).await;
         }
         Err(_) if source == ModelSource::Nowhere => "No model is installed".to_owned(),
         Err(failure) => failure.message.trim_end_matches('.').to_owned(),
     };
-    model.close().await?;
+    model.close(Ok(())).await?;
     let program = env::current_exe()
         .map_err(|error| Failure::io(format!("this program cannot be found to start a worker: {error}")))?;
     let arguments = ["worker", "scripted", "--piece-delay", SCRIPTED_PIECE_DELAY].map(Into::into);

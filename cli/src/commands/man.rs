@@ -14,7 +14,7 @@ use crate::{
     arguments::Arguments,
     console::Console,
     failure::{Failure, ReportForm},
-    files,
+    files::{self, Readers},
 };
 
 /// Write manual pages, one for each command.
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &ManArguments) -> ExitCode {
         None => page(&root).map(|page| Console::stdout().write(&page)),
         Some(folder) => with_descendants(&root).into_iter().try_for_each(|command| {
             let path = files::with_home(folder).join(format!("{}.1", name(command)));
-            page(command).and_then(|page| files::write(&path, page.as_bytes()))
+            page(command).and_then(|page| files::write(&path, page.as_bytes(), Readers::Usual))
         }),
     };
     match written {

@@ -118,8 +118,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         workers,
         advice,
     };
-    model.close().await?;
-    Ok(seen)
+    model.close(Ok(seen)).await
 }
 
 const STILL_LOADING: &str = "The worker is ready, but its model is still being loaded: try again in a while.";

@@ -66,9 +66,7 @@ fn chat(arguments: &TurnArguments) -> Result<End<()>, Failure> {
             Ok(agent) => Chat::new(agent, tools, model.name, arguments.save_path(), interrupts)?.run().await,
             Err(failure) => Err(failure),
         };
-        let closed = model.close().await;
-        let end = end?;
-        closed.map(|()| end)
+        model.close(end).await
     })
 }
 

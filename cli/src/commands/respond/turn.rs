@@ -29,9 +29,7 @@ pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure
         Ok(()) => ask(task, &model).await,
         Err(failure) => Err(failure),
     };
-    let closed = model.close().await;
-    let end = end?;
-    closed.map(|()| end)
+    model.close(end).await
 }
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {

@@ -82,6 +82,21 @@ fn images_come_before_the_text() {
 }
 
 #[test]
+fn an_image_is_a_file() {
+    for name in [".", "/dev/null", "nowhere.png"] {
+        let (code, message) = respond(["--image", name, "--json", "What is it?"]).ends_with(2).error();
+        assert_eq!(code, "invalid_input");
+        assert!(message.contains(name.trim_start_matches('.')), "{message}");
+    }
+    let told = respond(["Hello!"]).script(&json!([])).ends_with(0);
+    nix::unistd::mkfifo(&told.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // Nobody writes to the pipe: to open it would be to wait for ever.
+    let (_, message) =
+        told.then(["respond", "--image", "pipe", "--json", "What is it?"]).ends_with(2).error();
+    assert!(message.ends_with("/pipe: is not a file"), "{message}");
+}
+
+#[test]
 fn a_model_that_cannot_see_is_not_shown_images() {
     let worker = |flag: &str| format!("{} worker scripted {flag}", oam_tests::oam_binary().display());
     let ask = |flag: &str| {
