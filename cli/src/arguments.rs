@@ -22,7 +22,6 @@ use crate::commands::{
 #[command(
     name = "oam",
     version,
-    propagate_version = true,
     max_term_width = 100,
     after_help = EXAMPLES
 )]
@@ -73,8 +72,9 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 
 const EXAMPLES: &str = "\
 Examples:
-  oam demo tavern                   meet somebody who lives in here
-  oam available                     whether a model can be asked here
+  oam demo tavern                           talk to an innkeeper, with or without a model
+  oam respond 'Name three colours of autumn.'
+  oam chat --tools tools.json
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 
 Environment:

@@ -3,7 +3,7 @@
 
 use std::{
     convert::Infallible,
-    env, fmt, fs,
+    fmt, fs,
     fs::File,
     io::{self, Read, Write},
     os::unix::fs::{OpenOptionsExt, PermissionsExt},
@@ -139,10 +139,28 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Who may read a file that is new. One that was there keeps its permissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever may read new files usually (`umask`).
+    Usual,
+    /// This user alone.
+    Owner,
+}
+
+impl Readers {
+    fn permissions(self) -> fs::Permissions {
+        fs::Permissions::from_mode(match self {
+            Self::Usual => 0o666,
+            Self::Owner => 0o600,
+        })
+    }
+}
+
 /// Writes a file: at any moment it has its old content or all of the new. Folders that are missing are made; what a
 /// link points to is replaced, and what is no plain file (a pipe, `/dev/null`) is written to.
-pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    try_write(path, content)
+pub(crate) fn write(path: &Path, content: &[u8], readers: Readers) -> Result<(), Failure> {
+    try_write(path, content, readers)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
 }
 
@@ -154,7 +172,9 @@ pub(crate) fn expect_writable(path: &Path) -> Result<(), Failure> {
 
 /// Writes a new file for temporary files, which stays and which only this user can read; returns where it is.
 pub(crate) fn write_temporary(content: &[u8]) -> Result<PathBuf, Failure> {
-    let folder = absolute(&env::temp_dir());
+    // Unlike `env::temp_dir`, takes an empty variable for none.
+    let folder =
+        variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), |folder| absolute(Path::new(&folder)));
     let failed = |error| Failure::io(format!("{}: cannot be written to: {error}", folder.display()));
     let open = |_: &Path| {
         let path = folder.join(format!("oam-{:08x}.json", fastrand::u32(..)));
@@ -175,12 +195,19 @@ fn try_to_be_writable(path: &Path) -> io::Result<()> {
         _ => {
             let folder = path.parent().unwrap_or(Path::new("/"));
             fs::create_dir_all(folder)?;
-            tempfile::tempfile_in(folder).map(drop)
+            tempfile::tempfile_in(folder).map(drop).map_err(|error| without_path(&error))
         }
     }
 }
 
-fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
+fn without_path(error: &io::Error) -> io::Error {
+    error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .map_or_else(|| io::Error::from(error.kind()), |source| io::Error::other(source.to_string()))
+}
+
+fn try_write(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
     let existing = fs::metadata(&path).ok();
     if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
@@ -188,8 +215,12 @@ fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
-    let permissions = existing.map_or(fs::Permissions::from_mode(0o666), |existing| existing.permissions());
-    let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    let permissions = existing.map_or_else(|| readers.permissions(), |existing| existing.permissions());
+    // Its name means nothing to whoever reads the error.
+    let mut file = tempfile::Builder::new()
+        .permissions(permissions)
+        .tempfile_in(folder)
+        .map_err(|error| without_path(&error))?;
     file.write_all(content)?;
     file.persist(&path)?;
     Ok(())
@@ -221,16 +252,17 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_with_its_mode_and_through_links() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("new/folder/a.json"), folder.path().join("link"));
-        write(&file, b"one").unwrap();
+        write(&file, b"one", Readers::Owner).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        write(&link, b"two").unwrap();
+        write(&link, b"two", Readers::Owner).unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"two");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        write(Path::new("/dev/null"), b"three").unwrap();
+        write(Path::new("/dev/null"), b"three", Readers::Usual).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let error = write(&file.join("below"), b"").unwrap_err();
+        let error = write(&file.join("below"), b"", Readers::Usual).unwrap_err();
         assert!(error.message.contains("a.json/below: cannot be written"), "{error}");
     }
 }

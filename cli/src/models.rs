@@ -13,7 +13,7 @@ use crate::{
         recording::{RecordingArguments, ReplayMatch},
         variable,
     },
-    failure::{Failure, FailureCode},
+    failure::{Failure, FailureCode, ReportForm},
     files, program,
     recording::{self, ActiveRecording, RecordingTarget, ReplayedModels},
     script_file::{ScriptFile, ScriptedSystem},
@@ -235,9 +235,12 @@ pub(crate) struct OpenModel {
 
 impl OpenModel {
     /// Fails with `model_unavailable` when the model cannot be asked now. The message says why and what to do.
-    pub(crate) fn expect_available(&self) -> Result<(), Failure> {
+    pub(crate) async fn expect_available(&self) -> Result<(), Failure> {
         let Some(reason) = self.model.availability().unavailable else { return Ok(()) };
-        let hint = self.hint(reason);
+        let hint = match self.failed_start(reason).await {
+            Some(how) => format!("Its worker {how}. `oam status` tells more."),
+            None => self.hint(reason),
+        };
         let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
         Err(Failure::new(FailureCode::MODEL_UNAVAILABLE, message))
     }
@@ -251,17 +254,34 @@ impl OpenModel {
         }
     }
 
+    /// How the last worker ended, if that is why the model is not ready.
+    async fn failed_start(&self, reason: UnavailableReason) -> Option<String> {
+        if !matches!(reason, UnavailableReason::ModelNotReady | UnavailableReason::Unknown) {
+            return None;
+        }
+        let status = self.pool.as_ref()?.status().await?;
+        status.last_exits.last().map(|exit| exit.exit.trim_end_matches('.').to_owned())
+    }
+
     /// The workers behind the model, if there are any.
     pub(crate) fn pool(&self) -> Option<&WorkerPool> {
         self.pool.as_ref()
     }
 
-    /// Ends what runs behind the model; resolves when it is gone. Fails when a recording cannot be written.
-    pub(crate) async fn close(self) -> Result<(), Failure> {
+    /// Ends what runs behind the model; resolves when it is gone. What came of asking it is handed on, unless the
+    /// recording cannot be saved.
+    pub(crate) async fn close<T>(self, end: Result<T, Failure>) -> Result<T, Failure> {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
-        self.recording.map_or(Ok(()), ActiveRecording::finish)
+        match (end, self.recording.map_or(Ok(()), ActiveRecording::finish)) {
+            (end, Ok(())) => end,
+            (Ok(_), Err(unsaved)) => Err(unsaved),
+            (Err(failure), Err(unsaved)) => {
+                unsaved.report(ReportForm::Text);
+                Err(failure)
+            }
+        }
     }
 }
 
@@ -271,7 +291,7 @@ fn reason_hint(reason: UnavailableReason) -> String {
         UnavailableReason::AppleIntelligenceNotEnabled => {
             "Switch Apple Intelligence on in the system's settings."
         }
-        UnavailableReason::ModelNotReady => "It is still being loaded, or its worker cannot start: try again in a while, or look at `oam status`.",
+        UnavailableReason::ModelNotReady => "It is still being loaded: try again in a while.",
         UnavailableReason::Unknown => "`oam status` may tell more.",
     }
     .to_owned()
@@ -292,7 +312,7 @@ struct NoWorker;
 impl ModelFactory for NoWorker {
     fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let hint = format!(
-            "{} To develop and test without a model, use a scripted one: \"model\": {{\"type\": \"scripted\", …}}.",
+            "{} To develop and test without one, use a scripted model: \"model\": {{\"type\": \"scripted\", …}}.",
             no_worker_hint()
         );
         Arc::new(UnavailableModel::new(UnavailableReason::DeviceNotEligible, hint))
@@ -301,8 +321,8 @@ impl ModelFactory for NoWorker {
 
 fn no_worker_hint() -> String {
     format!(
-        "No worker serves the system model. Name one with --worker or {WORKER_VARIABLE}, or install \
-         {INSTALLED_WORKER} beside oam (on a Mac with Apple Intelligence)."
+        "No model is installed here. Apple's needs a Mac with Apple Intelligence, and {INSTALLED_WORKER} beside oam; \
+         another one is named with --worker or {WORKER_VARIABLE}. `oam demo tavern` does without."
     )
 }
 

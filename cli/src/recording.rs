@@ -24,8 +24,8 @@ use crate::{
         recording::{RecordingArguments, ReplayMatch},
         variable,
     },
-    failure::Failure,
-    files::{self, LONGEST_INPUT},
+    failure::{Failure, ReportForm},
+    files::{self, LONGEST_INPUT, Readers},
 };
 
 /// The file to record to.
@@ -148,7 +148,7 @@ impl Drop for ActiveRecording {
         if !self.is_finished
             && let Err(failure) = self.end()
         {
-            tracing::error!("{failure}");
+            failure.report(ReportForm::Text);
         }
     }
 }
@@ -174,7 +174,7 @@ impl RecordingFile {
         if document.len() > LONGEST_INPUT && !self.has_outgrown.swap(true, Ordering::Relaxed) {
             tracing::warn!("the recording is larger than {LONGEST_INPUT} bytes, more than a replay reads");
         }
-        files::write(&self.path, document.as_bytes())
+        files::write(&self.path, document.as_bytes(), Readers::Usual)
     }
 }
 

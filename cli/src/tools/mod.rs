@@ -26,7 +26,7 @@ use crate::{
     files::{self, InputPath},
 };
 
-pub(crate) use command::{CommandTool, all_ended};
+pub(crate) use command::{CommandTool, all_ended, end_all};
 use definition::Definitions;
 
 /// A small model chooses badly among more tools.

@@ -10,7 +10,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Conversation, TranscriptFile, WaitingTurn};
-use crate::{failure::Failure, files, models::ModelName};
+use crate::{
+    failure::Failure,
+    files::{self, Readers},
+    models::ModelName,
+};
 
 /// What `oam.version` says.
 pub(super) const VERSION: u64 = 1;
@@ -62,9 +66,9 @@ struct Completed<'a> {
 }
 
 impl TranscriptFile {
-    /// Writes the file, as a whole or not at all.
+    /// Writes the file, as a whole or not at all. A new one is for this user alone: the values of variables are in it.
     pub(crate) fn save(&self, path: &Path, model: ModelName) -> Result<(), Failure> {
-        files::write(path, &self.content(model))
+        files::write(path, &self.content(model), Readers::Owner)
     }
 
     /// Writes a new file for temporary files that only this user can read; returns where it is.

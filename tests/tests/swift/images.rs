@@ -29,7 +29,6 @@ impl Asked {
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("the gate.png"), IMAGE).unwrap();
-    fs::write(folder.path().join("notes.png"), "The gate is shut.").unwrap();
     folder
 }
 
@@ -57,16 +56,6 @@ fn the_model_is_shown_the_images_of_the_prompt() {
     let asked =
         ask(folder(), &seeing(), &["What is it?", "--image", "the gate.png", "--image", "./the gate.png"]);
     assert_eq!(asked.json()["text"], "the gate.png, the gate.png: What is it?");
-}
-
-#[test]
-#[ignore = "needs OAM_SWIFT_WORKER"]
-fn a_file_that_is_no_image_is_named() {
-    let asked = ask(folder(), &seeing(), &["What is it?", "--image", "notes.png"]);
-    let error = &asked.json()["error"];
-    assert_eq!((asked.code, &error["code"]), (Some(2), &json!("invalid_request")), "{error}");
-    let message = error["message"].as_str().unwrap();
-    assert!(message.contains("/notes.png' holds nothing that can be read as an image"), "{message}");
 }
 
 #[test]

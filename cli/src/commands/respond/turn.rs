@@ -25,13 +25,11 @@ use crate::{
 
 pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure> {
     let model = model.open().await;
-    let end = match model.expect_available() {
+    let end = match model.expect_available().await {
         Ok(()) => ask(task, &model).await,
         Err(failure) => Err(failure),
     };
-    let closed = model.close().await;
-    let end = end?;
-    closed.map(|()| end)
+    model.close(end).await
 }
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {

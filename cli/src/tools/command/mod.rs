@@ -18,7 +18,7 @@ use oam_agent::{ToolCall, ToolOutput, json_text};
 use crate::{recording, script_file};
 use process::{Limits, Process};
 
-pub(crate) use process::all_ended;
+pub(crate) use process::{all_ended, end_all};
 
 /// How long a call may take, unless the tool says otherwise.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);

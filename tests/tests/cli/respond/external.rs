@@ -75,6 +75,17 @@ fn without_a_name_the_conversation_goes_into_a_temporary_file() {
 }
 
 #[test]
+fn an_empty_name_of_the_folder_for_temporary_files_is_none() {
+    let told = respond(["--tools", "tools.json", "--json", "Order?"])
+        .env("TMPDIR", "")
+        .script(&json!([order_and_weather()]))
+        .ends_with(10);
+    let path = told.json()["transcript"].as_str().unwrap().to_owned();
+    assert!(path.starts_with("/tmp/oam-"), "{path}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn outputs_continue_the_turn() {
     let told = pending()
         .then([
@@ -258,4 +269,16 @@ fn asking_needs_a_terminal() {
     let (code, message) = told.error();
     assert_eq!(code, "usage");
     assert!(message.contains("--ask-tools") && message.contains("terminal"), "{message}");
+}
+
+#[test]
+fn an_id_of_a_call_is_a_value_whatever_it_begins_with() {
+    let steps =
+        json!([{"toolCalls": [{"name": "lookup_order", "arguments": {"order_id": "A7"}, "id": "-$(x)"}]}]);
+    let told = respond(["--tools", "tools.json", "-v", "--save-transcript", "t.json", "Order?"]);
+    let told = told.script(&steps).ends_with(10);
+    // The hint can be pasted into a shell, and nothing in it is run.
+    assert!(told.stderr.contains("--tool-output '-$(x)'=…"), "{}", told.stderr);
+    let told = told.then(["respond", "--resume", "t.json", "--tool-output", "-$(x)=shipped"]);
+    assert_eq!(told.script(&json!([{"template": "{toolOutput}"}])).ends_with(0).stdout, "shipped\n");
 }

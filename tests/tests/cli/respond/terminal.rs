@@ -108,4 +108,9 @@ fn an_answer_does_not_steer_the_terminal() {
     let terminal = at_terminal(["Hi"]).script(&json!([{"text": "\u{1b}[2J\u{7}gone"}])).start();
     let ended = terminal.ends_with(0);
     assert!(ended.screen.contains("\\u{1b}[2J\\u{7}gone"), "{}", ended.screen);
+
+    // JSON escapes some control characters anyway, and stays JSON.
+    let terminal = at_terminal(["--json", "Hi"]).script(&json!([{"text": "\u{1b}\u{9b}2J"}])).start();
+    let ended = terminal.ends_with(0);
+    assert!(ended.screen.contains("\\u001b\\u009b2J"), "{}", ended.screen);
 }
