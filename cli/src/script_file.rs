@@ -10,7 +10,10 @@ use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel
 use oam_bridge::{ModelFactory, ModelUse};
 use oam_recording::Recording;
 
-use crate::{failure::Failure, files::InputPath};
+use crate::{
+    failure::Failure,
+    files::{self, InputPath},
+};
 
 pub(crate) const VARIABLE: &str = "OAM_SCRIPT";
 
@@ -25,7 +28,7 @@ impl ScriptFile {
     /// The file that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
         let path = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-        path.map(|path| Self::read(&path, VARIABLE)).transpose()
+        path.map(|path| Self::read(&files::with_home(&path), VARIABLE)).transpose()
     }
 
     /// Reads a file that `source`, an argument or variable, names.
