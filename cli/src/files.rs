@@ -2,7 +2,6 @@
 //! order mark, and what is written is there as a whole or not at all.
 
 use std::{
-    convert::Infallible,
     fmt, fs,
     fs::File,
     io::{self, Read, Write},
@@ -31,12 +30,6 @@ pub(crate) enum InputPath {
     File(PathBuf),
 }
 
-impl From<&str> for InputPath {
-    fn from(text: &str) -> Self {
-        if text == "-" { Self::Stdin } else { Self::File(with_home(Path::new(text))) }
-    }
-}
-
 /// As messages name it.
 impl fmt::Display for InputPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,14 +41,19 @@ impl fmt::Display for InputPath {
 }
 
 impl FromStr for InputPath {
-    type Err = Infallible;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(text.into())
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() { Err("the name of the file is empty") } else { Ok(Self::named(text)) }
     }
 }
 
 impl InputPath {
+    /// The input with this name, as it is given on a command line.
+    pub(crate) fn named(name: &str) -> Self {
+        if name == "-" { Self::Stdin } else { Self::File(with_home(Path::new(name))) }
+    }
+
     /// The whole input. The failure names it.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
         let failed = |reason: String| Failure::invalid_input(format!("{self}: {reason}"));

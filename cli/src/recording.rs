@@ -53,7 +53,7 @@ impl RecordingTarget {
     /// The target that the environment names, if it does. Fails when it cannot be written.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
         let Some(path) = variable(RECORD_VARIABLE) else { return Ok(None) };
-        Self::new(path.into(), detail(false, false))
+        Self::new(files::with_home(path.as_ref()), detail(false, false))
             .map(Some)
             .map_err(|failure| failure.about(RECORD_VARIABLE))
     }

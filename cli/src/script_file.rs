@@ -6,7 +6,11 @@ use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel
 use oam_bridge::{ModelFactory, ModelUse};
 use oam_recording::Recording;
 
-use crate::{arguments::variable, failure::Failure, files::InputPath};
+use crate::{
+    arguments::variable,
+    failure::Failure,
+    files::{self, InputPath},
+};
 
 pub(crate) const VARIABLE: &str = "OAM_SCRIPT";
 
@@ -20,7 +24,7 @@ pub(crate) enum ScriptFile {
 impl ScriptFile {
     /// The file that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
-        variable(VARIABLE).map(|path| Self::read(Path::new(&path), VARIABLE)).transpose()
+        variable(VARIABLE).map(|path| Self::read(&files::with_home(Path::new(&path)), VARIABLE)).transpose()
     }
 
     /// Reads a file that `source`, an argument or variable, names.

@@ -107,6 +107,27 @@ fn megabytes_of_arguments_need_not_be_read() {
 }
 
 #[test]
+fn more_calls_than_there_are_descriptors_for_wait_their_turn() {
+    let told = oam(["available"])
+        .file("tools.json", tool(&json!({"command": "sleep 0.1; echo done", "timeout": 20})))
+        .script(&json!([{"toolCalls": vec![json!({"name": "probe"}); 90]}, {"text": "Done."}]))
+        .ends_with(0);
+    let line =
+        "ulimit -n 160; exec \"$0\" respond --json --no-stdin --max-tool-calls 100 --tools tools.json Go.";
+    let ended = Command::new("sh")
+        .args(["-c", line])
+        .arg(oam_binary())
+        .current_dir(told.path(""))
+        .env("OAM_SCRIPT", "script.json")
+        .output()
+        .unwrap();
+    let result: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let outputs: Vec<_> =
+        result["toolCalls"].as_array().unwrap().iter().map(|call| &call["output"]).collect();
+    assert_eq!(outputs, vec!["done"; 90]);
+}
+
+#[test]
 fn a_tool_works_where_the_caller_is_or_in_its_folder() {
     for (cwd, expected) in [(None, ""), (Some("../data"), "/data")] {
         let mut x_oam = json!({"command": ["./bin/where.sh"]});

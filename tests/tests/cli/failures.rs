@@ -19,6 +19,22 @@ fn a_mistake_is_told_in_the_form_that_was_asked_for() {
 }
 
 #[test]
+fn a_file_has_a_name() {
+    for arguments in [&["respond", "--tools", "", "Hi."][..], &["schema", "convert", ""]] {
+        let told = oam(arguments.iter().copied()).ends_with(2);
+        assert!(told.stderr.contains("the name of the file is empty"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_script_may_be_in_the_home_folder() {
+    let told = oam(["available", "--compact"]).script(&json!([])).ends_with(0);
+    let home = told.path("");
+    let told = told.then(["available", "--compact"]).env("HOME", home).env("OAM_SCRIPT", "~/script.json");
+    assert_eq!(told.ends_with(0).json()["model"], "scripted");
+}
+
+#[test]
 fn the_version_is_a_number_and_nothing_else() {
     assert_eq!(oam(["--version"]).ends_with(0).stdout, format!("{}\n", env!("CARGO_PKG_VERSION")));
 }

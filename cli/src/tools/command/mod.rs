@@ -14,6 +14,7 @@ mod tests;
 use std::{fmt, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use oam_agent::{ToolCall, ToolOutput, json_text};
+use tokio::sync::Semaphore;
 
 use crate::{recording, script_file};
 use process::{Limits, Process};
@@ -27,6 +28,10 @@ pub(crate) const DEFAULT_LONGEST_OUTPUT: usize = 8000;
 
 /// How long a process that is to end has, before it is killed.
 const TERMINATION_GRACE: Duration = Duration::from_secs(1);
+
+/// How many calls run at the same time; others wait, and their time with them. Each takes three pipes, and some systems
+/// give a process no more than 256 descriptors.
+static PLACES: Semaphore = Semaphore::const_new(32);
 
 const ARGUMENTS_VARIABLE: &str = "OAM_TOOL_ARGUMENTS";
 const NAME_VARIABLE: &str = "OAM_TOOL_NAME";
@@ -80,6 +85,8 @@ impl CommandTool {
     /// # Panics
     /// Outside of a tokio runtime.
     pub(crate) async fn run(self: Arc<Self>, call: Arc<ToolCall>) -> ToolOutput {
+        // It is never closed.
+        let _place = PLACES.acquire().await;
         let arguments = json_text::compact(&call.arguments);
         let command = self.command(&call, &arguments);
         let limits = Limits { time: self.time_limit, grace: TERMINATION_GRACE, stdout: self.longest_output };
