@@ -1,10 +1,12 @@
 //! What can be said on the command line: the commands, and the arguments that several of them share. What only one
-//! command takes stands with that command.
+//! command takes stands with that command. Some of it can be said by variables, too.
 
 pub(crate) mod model;
 pub(crate) mod recording;
 pub(crate) mod seconds;
 pub(crate) mod turn;
+
+use std::{env, ffi::OsString};
 
 use clap::{Parser, Subcommand};
 
@@ -20,7 +22,6 @@ use crate::commands::{
 #[command(
     name = "oam",
     version,
-    propagate_version = true,
     max_term_width = 100,
     after_help = EXAMPLES
 )]
@@ -60,14 +61,20 @@ pub(crate) enum WorkerCommand {
     Scripted {
         /// Passed on to the worker.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
+        arguments: Vec<OsString>,
     },
+}
+
+/// What a variable of the environment says. An empty one says nothing.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  oam demo tavern                   meet somebody who lives in here
-  oam available                     whether a model can be asked here
+  oam demo tavern                           talk to an innkeeper, with or without a model
+  oam respond 'Name three colours of autumn.'
+  oam chat --tools tools.json
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 
 Environment:

@@ -2,7 +2,10 @@
 //!
 //! The terminal is asked, not standard input: this works with redirected streams too.
 
-use std::sync::Arc;
+use std::{
+    mem,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use nix::sys::signal::{Signal, raise};
 use oam_agent::{Execution, ToolCall, ToolOutput};
@@ -36,17 +39,20 @@ pub(crate) async fn ask(editor: &LineEditor, call: &ToolCall) -> Option<ToolOutp
     }
 }
 
-/// Asks on the terminal of the process, if it has one.
-pub(crate) async fn ask_on_terminal(editor: &mut Option<LineEditor>, call: &ToolCall) -> Option<ToolOutput> {
-    if editor.is_none() {
-        *editor = match LineEditor::on_terminal() {
-            Ok(editor) => editor,
-            Err(failure) => return Some(not_given(&failure.message)),
-        };
+/// Asks on the terminal of the process, if it has one, which is taken for this question.
+pub(crate) async fn ask_on_terminal(call: &ToolCall) -> Option<ToolOutput> {
+    match on_terminal() {
+        Ok(editor) => ask(&editor, call).await,
+        Err(output) => Some(output),
     }
-    match editor {
-        Some(editor) => ask(editor, call).await,
-        None => Some(not_given("there is no terminal to ask for it")),
+}
+
+/// The error is the output of a call that nobody can be asked for.
+fn on_terminal() -> Result<LineEditor, ToolOutput> {
+    match LineEditor::on_terminal() {
+        Ok(Some(editor)) => Ok(editor),
+        Ok(None) => Err(not_given("there is no terminal to ask for it")),
+        Err(failure) => Err(not_given(&failure.message)),
     }
 }
 
@@ -68,10 +74,11 @@ fn not_given(reason: &str) -> ToolOutput {
 }
 
 /// Asks for the outputs of calls that are made together, one after another. A question that is interrupted interrupts the
-/// process.
+/// process. Dropping it gives the terminal back, and leaves a question that stands unanswered.
 #[derive(Debug)]
 pub(crate) struct Asker {
     questions: mpsc::UnboundedSender<Question>,
+    terminal: Arc<Mutex<AskersTerminal>>,
 }
 
 #[derive(Debug)]
@@ -80,13 +87,22 @@ struct Question {
     answer: oneshot::Sender<ToolOutput>,
 }
 
+/// The terminal is taken with the first question: until then, and where there is none, it is nobody's business.
+#[derive(Debug)]
+enum AskersTerminal {
+    NotTaken,
+    Taken(Arc<LineEditor>),
+    /// For good.
+    GivenBack,
+}
+
 impl Asker {
-    /// Asks on the current runtime. The terminal is taken with the first question, and given back when nobody can ask any
-    /// more or the runtime ends.
+    /// Asks on the current runtime.
     pub(crate) fn start() -> Self {
         let (questions, asked) = mpsc::unbounded_channel();
-        tokio::spawn(answer_all(asked));
-        Self { questions }
+        let terminal = Arc::new(Mutex::new(AskersTerminal::NotTaken));
+        tokio::spawn(answer_all(asked, Arc::clone(&terminal)));
+        Self { questions, terminal }
     }
 
     /// Asks for the output of a call, when those before have been answered.
@@ -98,10 +114,24 @@ impl Asker {
     }
 }
 
-async fn answer_all(mut questions: mpsc::UnboundedReceiver<Question>) {
-    let mut editor = None;
+impl Drop for Asker {
+    /// The task may be in the middle of a line, and end after the process has.
+    fn drop(&mut self) {
+        let terminal = &mut *self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
+        if let AskersTerminal::Taken(editor) = mem::replace(terminal, AskersTerminal::GivenBack) {
+            editor.give_back();
+        }
+    }
+}
+
+async fn answer_all(mut questions: mpsc::UnboundedReceiver<Question>, terminal: Arc<Mutex<AskersTerminal>>) {
     while let Some(Question { call, answer }) = questions.recv().await {
-        let Some(output) = ask_on_terminal(&mut editor, &call).await else {
+        let output = match take(&terminal) {
+            Ok(Some(editor)) => ask(&editor, &call).await,
+            Ok(None) => return,
+            Err(output) => Some(output),
+        };
+        let Some(output) = output else {
             // While a line is edited Ctrl-C is a key; here it means what it means everywhere else. The process is there
             // to get it.
             let _ = raise(Signal::SIGINT);
@@ -110,6 +140,18 @@ async fn answer_all(mut questions: mpsc::UnboundedReceiver<Question>) {
         // Nobody may wait for it any more.
         let _ = answer.send(output);
     }
+}
+
+/// The editor, unless the terminal has been given back. The error is the output of a call that nobody can be asked for.
+fn take(terminal: &Mutex<AskersTerminal>) -> Result<Option<Arc<LineEditor>>, ToolOutput> {
+    let terminal = &mut *terminal.lock().unwrap_or_else(PoisonError::into_inner);
+    if let AskersTerminal::NotTaken = terminal {
+        *terminal = AskersTerminal::Taken(Arc::new(on_terminal()?));
+    }
+    Ok(match terminal {
+        AskersTerminal::Taken(editor) => Some(Arc::clone(editor)),
+        AskersTerminal::NotTaken | AskersTerminal::GivenBack => None,
+    })
 }
 
 #[cfg(test)]

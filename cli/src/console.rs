@@ -1,12 +1,14 @@
 //! What a command says: results on standard output, everything else on standard error.
 //!
 //! Each write goes out whole and at once. When nobody reads any more, what is said is dropped: a command that is cut
-//! off by `head` has still done its work. Colours are for terminals that want them (`NO_COLOR`, `TERM=dumb`).
+//! off by `head` has still done its work. A result that is lost for another reason, such as a full disk, is a
+//! [failure](lost_output). Colours are for terminals that want them (`NO_COLOR`, `TERM=dumb`).
 
 use std::{
     borrow::Cow,
-    fmt::Write as _,
+    fmt::{self, Write as _},
     io::{self, IsTerminal, Write},
+    sync::OnceLock,
 };
 
 use anstream::{AutoStream, ColorChoice};
@@ -22,6 +24,14 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const ASIDE: Style = Style::new().dimmed();
 /// Where a person is to type.
 pub(crate) const PROMPT: Style = AnsiColor::Green.on_default().bold();
+
+/// Why a part of the results is lost.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Why standard output could not be written, though somebody was there to read it.
+pub(crate) fn lost_output() -> Option<&'static io::Error> {
+    LOST.get()
+}
 
 /// One of the process's two outputs.
 #[derive(Debug, Clone, Copy)]
@@ -61,14 +71,17 @@ impl Console {
 
     /// Writes a text as it is.
     pub(crate) fn write(self, text: &str) {
-        // Nobody is there to hear that nobody is there.
-        let _ = match self.target {
+        match self.target {
             Target::Stdout => {
                 let mut stdout = io::stdout().lock();
-                stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+                match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => _ = LOST.set(error),
+                    _ => {}
+                }
             }
-            Target::Stderr => io::stderr().lock().write_all(text.as_bytes()),
-        };
+            // Nobody is there to hear that nobody is there.
+            Target::Stderr => _ = io::stderr().lock().write_all(text.as_bytes()),
+        }
     }
 
     /// Writes a text and the end of a line.
@@ -78,7 +91,12 @@ impl Console {
 
     /// Writes a JSON value: for people in many lines, otherwise in one.
     pub(crate) fn json(self, value: &Value) {
-        self.line(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+        self.json_text(&if self.is_terminal { json_text::pretty(value) } else { json_text::compact(value) });
+    }
+
+    /// Writes a JSON text and the end of a line. It stays JSON of the same meaning where it is [shown](Self::shown).
+    pub(crate) fn json_text(self, text: &str) {
+        self.line(&if self.is_terminal { harmless_json(text) } else { Cow::Borrowed(text) });
     }
 
     /// Warns of something that is not a reason to stop.
@@ -110,6 +128,15 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
 
 /// A text in which control characters but for line ends and tabs are told.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    told(text, |shown, character| write!(shown, "{}", character.escape_unicode()))
+}
+
+/// The same for JSON, where the character can only be in a string.
+fn harmless_json(text: &str) -> Cow<'_, str> {
+    told(text, |shown, character| write!(shown, "\\u{:04x}", u32::from(character)))
+}
+
+fn told(text: &str, tell: impl Fn(&mut String, char) -> fmt::Result) -> Cow<'_, str> {
     let is_obeyed = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
@@ -118,7 +145,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     for character in text.chars() {
         if is_obeyed(character) {
             // Writing to a text does not fail.
-            let _ = write!(shown, "{}", character.escape_unicode());
+            let _ = tell(&mut shown, character);
         } else {
             shown.push(character);
         }
@@ -134,5 +161,13 @@ mod tests {
     fn what_a_model_says_does_not_steer_the_terminal() {
         assert_eq!(harmless("a\tb\nü 🐉"), "a\tb\nü 🐉");
         assert_eq!(harmless("\u{1b}[2Jgone\r\u{9b}1m\u{7}"), "\\u{1b}[2Jgone\\u{d}\\u{9b}1m\\u{7}");
+    }
+
+    #[test]
+    fn json_stays_json_when_it_is_shown() {
+        let text = "{\n  \"a\": \"\u{9b}1m\u{7f}ü\"\n}";
+        assert_eq!(harmless_json(text), "{\n  \"a\": \"\\u009b1m\\u007fü\"\n}");
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(value(&harmless_json(text)), value(text));
     }
 }

@@ -114,7 +114,7 @@ impl Failure {
     pub(crate) fn report(&self, form: ReportForm) -> ExitCode {
         let error = json!({"code": self.code.as_str(), "message": self.message});
         if form == ReportForm::Events {
-            Console::stdout().line(&json_text::compact(&json!({"type": "error", "error": error})));
+            Console::stdout().json_text(&json_text::compact(&json!({"type": "error", "error": error})));
         }
         let stderr = Console::stderr();
         match form {
@@ -123,7 +123,7 @@ impl Failure {
                 stderr.line(&format!("{label} {}", stderr.shown(&self.message)));
             }
             ReportForm::Json | ReportForm::Events => {
-                stderr.line(&json_text::compact(&json!({"error": error})));
+                stderr.json_text(&json_text::compact(&json!({"error": error})));
             }
         }
         ExitCode::from(self.code.exit_code())

@@ -2,11 +2,10 @@
 //! order mark, and what is written is there as a whole or not at all.
 
 use std::{
-    convert::Infallible,
-    env, fmt, fs,
+    fmt, fs,
     fs::File,
     io::{self, Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{self, Path, PathBuf},
     str::FromStr,
 };
@@ -15,7 +14,7 @@ use oam_agent::json_text;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
+use crate::{arguments::variable, failure::Failure};
 
 /// The same as for a line of the protocol, in bytes.
 pub(crate) const LONGEST_INPUT: usize = 64 << 20;
@@ -32,12 +31,6 @@ pub(crate) enum InputPath {
     File(PathBuf),
 }
 
-impl From<&str> for InputPath {
-    fn from(text: &str) -> Self {
-        if text == "-" { Self::Stdin } else { Self::File(with_home(Path::new(text))) }
-    }
-}
-
 /// As messages name it.
 impl fmt::Display for InputPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,14 +42,19 @@ impl fmt::Display for InputPath {
 }
 
 impl FromStr for InputPath {
-    type Err = Infallible;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(text.into())
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.is_empty() { Err("the name of the file is empty") } else { Ok(Self::named(text)) }
     }
 }
 
 impl InputPath {
+    /// The input with this name, as it is given on a command line.
+    pub(crate) fn named(name: &str) -> Self {
+        if name == "-" { Self::Stdin } else { Self::File(with_home(Path::new(name))) }
+    }
+
     /// The whole input. The failure names it.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
         let failed = |reason: String| Failure::invalid_input(format!("{self}: {reason}"));
@@ -129,7 +127,7 @@ fn offset(text: &[u8], line: usize, column: usize) -> usize {
 
 /// The path with a leading `~` replaced by the home folder, if there is one.
 pub(crate) fn with_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), env::var_os("HOME").filter(|home| !home.is_empty())) {
+    match (path.strip_prefix("~"), variable("HOME")) {
         (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => path.to_owned(),
     }
@@ -140,10 +138,28 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Who may read a file that is new. One that was there keeps its permissions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Whoever may read new files usually (`umask`).
+    Usual,
+    /// This user alone.
+    Owner,
+}
+
+impl Readers {
+    fn permissions(self) -> fs::Permissions {
+        fs::Permissions::from_mode(match self {
+            Self::Usual => 0o666,
+            Self::Owner => 0o600,
+        })
+    }
+}
+
 /// Writes a file: at any moment it has its old content or all of the new. Folders that are missing are made; what a
 /// link points to is replaced, and what is no plain file (a pipe, `/dev/null`) is written to.
-pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    try_write(path, content)
+pub(crate) fn write(path: &Path, content: &[u8], readers: Readers) -> Result<(), Failure> {
+    try_write(path, content, readers)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
 }
 
@@ -151,6 +167,23 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
 pub(crate) fn expect_writable(path: &Path) -> Result<(), Failure> {
     try_to_be_writable(path)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", path.display())))
+}
+
+/// Writes a new file for temporary files, which stays and which only this user can read; returns where it is.
+pub(crate) fn write_temporary(content: &[u8]) -> Result<PathBuf, Failure> {
+    // Unlike `env::temp_dir`, takes an empty variable for none.
+    let folder =
+        variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), |folder| absolute(Path::new(&folder)));
+    let failed = |error| Failure::io(format!("{}: cannot be written to: {error}", folder.display()));
+    let open = |_: &Path| {
+        let path = folder.join(format!("oam-{:08x}.json", fastrand::u32(..)));
+        let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok((file, path))
+    };
+    // Tries another name when one is taken.
+    let (mut file, path) = tempfile::Builder::new().make_in(&folder, open).map_err(failed)?.into_file();
+    file.write_all(content).map_err(failed)?;
+    Ok(path)
 }
 
 fn try_to_be_writable(path: &Path) -> io::Result<()> {
@@ -161,28 +194,39 @@ fn try_to_be_writable(path: &Path) -> io::Result<()> {
         _ => {
             let folder = path.parent().unwrap_or(Path::new("/"));
             fs::create_dir_all(folder)?;
-            tempfile::tempfile_in(folder).map(drop)
+            tempfile::tempfile_in(folder).map(drop).map_err(|error| without_path(&error))
         }
     }
 }
 
-fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
+fn without_path(error: &io::Error) -> io::Error {
+    error
+        .get_ref()
+        .and_then(|inner| inner.source())
+        .map_or_else(|| io::Error::from(error.kind()), |source| io::Error::other(source.to_string()))
+}
+
+fn try_write(path: &Path, content: &[u8], readers: Readers) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| absolute(path));
     if fs::metadata(&path).is_ok_and(|existing| !existing.is_file()) {
         return fs::OpenOptions::new().write(true).open(&path)?.write_all(content);
     }
-    successor(&path, content)?.persist(&path)?;
+    successor(&path, content, readers)?.persist(&path)?;
     Ok(())
 }
 
-/// A file with this content beside the one at `path`, which is absolute and no link, and with its mode: what it will be
-/// replaced by.
-pub(crate) fn successor(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
+/// A file with this content beside the one at `path`, which is absolute and no link, and with its mode, or one for these
+/// readers: what it will be replaced by.
+pub(crate) fn successor(path: &Path, content: &[u8], readers: Readers) -> io::Result<NamedTempFile> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
     let existing = fs::metadata(path).ok();
-    let permissions = existing.map_or(fs::Permissions::from_mode(0o666), |existing| existing.permissions());
-    let mut file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder)?;
+    let permissions = existing.map_or_else(|| readers.permissions(), |existing| existing.permissions());
+    // Its name means nothing to whoever reads the error.
+    let mut file = tempfile::Builder::new()
+        .permissions(permissions)
+        .tempfile_in(folder)
+        .map_err(|error| without_path(&error))?;
     file.write_all(content)?;
     Ok(file)
 }
@@ -213,16 +257,17 @@ mod tests {
     fn a_file_is_replaced_as_a_whole_with_its_mode_and_through_links() {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("new/folder/a.json"), folder.path().join("link"));
-        write(&file, b"one").unwrap();
+        write(&file, b"one", Readers::Owner).unwrap();
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        write(&link, b"two").unwrap();
+        write(&link, b"two", Readers::Owner).unwrap();
         assert_eq!(fs::read(&file).unwrap(), b"two");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        write(Path::new("/dev/null"), b"three").unwrap();
+        write(Path::new("/dev/null"), b"three", Readers::Usual).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
-        let error = write(&file.join("below"), b"").unwrap_err();
+        let error = write(&file.join("below"), b"", Readers::Usual).unwrap_err();
         assert!(error.message.contains("a.json/below: cannot be written"), "{error}");
     }
 }

@@ -145,6 +145,13 @@ impl LineEditor {
         }
     }
 
+    /// Leaves the terminal as it was, for good.
+    pub(crate) fn give_back(&self) {
+        if let Some(Edited { hold, .. }) = &self.edited {
+            hold.end();
+        }
+    }
+
     fn resume(&self) {
         if let Some(Edited { hold, printer }) = &self.edited
             && hold.resume()
@@ -157,9 +164,7 @@ impl LineEditor {
 
 impl Drop for LineEditor {
     fn drop(&mut self) {
-        if let Some(Edited { hold, .. }) = &self.edited {
-            hold.end();
-        }
+        self.give_back();
     }
 }
 

@@ -31,10 +31,28 @@ use console::Console;
 use failure::{Failure, ReportForm};
 
 fn main() -> ExitCode {
-    match Arguments::try_parse() {
+    let code = match Arguments::try_parse() {
         Ok(arguments) => run(arguments),
         Err(error) => not_run(&error),
+    };
+    match console::lost_output() {
+        Some(error) if has_result(code) => {
+            Failure::io(format!("standard output: cannot be written: {error}")).report(report_form())
+        }
+        _ => code,
     }
+}
+
+/// Whether this is the end of a command that has printed a result.
+fn has_result(code: ExitCode) -> bool {
+    [ExitCode::SUCCESS, commands::respond::CALLS_PENDING.into()].contains(&code)
+}
+
+/// How to tell a failure before, or after, what a command itself knows of it: to machines if one of them seems to have
+/// written the command line.
+fn report_form() -> ReportForm {
+    let is_machine = env::args_os().any(|argument| argument == "--json" || argument == "--events");
+    if is_machine { ReportForm::Json } else { ReportForm::Text }
 }
 
 fn run(arguments: Arguments) -> ExitCode {
@@ -58,8 +76,7 @@ fn run(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Help and the version are results; anything else is a mistake in the command line, told to machines if one of them
-/// seems to have written it.
+/// Help and the version are results; anything else is a mistake in the command line.
 fn not_run(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayVersion => {
@@ -69,12 +86,14 @@ fn not_run(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             print(&error.render())
         }
-        _ if env::args_os().any(|argument| argument == "--json" || argument == "--events") => {
-            Failure::usage(error.render().to_string().trim()).report(ReportForm::Json)
+        _ if report_form() == ReportForm::Json => {
+            let told = error.render().to_string();
+            let what = told.split("\n\nUsage:").next().unwrap_or(&told);
+            Failure::usage(what.trim_start_matches("error:").trim()).report(ReportForm::Json)
         }
         _ => {
             let stderr = Console::stderr();
-            stderr.write(&stderr.rendered(&error.render()));
+            stderr.write(&stderr.rendered(&error.render()).replacen("error:", "Error:", 1));
             ExitCode::from(failure::FailureCode::Usage.exit_code())
         }
     }

@@ -11,6 +11,7 @@ use crate::{
     arguments::{
         model::{ModelArguments, WorkerArguments},
         recording::{RecordingArguments, ReplayMatch},
+        variable,
     },
     failure::{Failure, FailureCode, ReportForm},
     files, program,
@@ -137,11 +138,12 @@ impl SystemModel {
             Backing::Workers(config) => Backing::Workers(PoolConfig { spare: false, ..config }),
             other => other,
         };
+        let source = self.source;
         let StartedModels { models, pool, recording } = Self { backing, ..self }.start();
         if let Some(pool) = &pool {
             pool.settled().await;
         }
-        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, pool, recording }
+        OpenModel { model: models.system(ModelUse::Session(OWN_CONVERSATION)), name, source, pool, recording }
     }
 }
 
@@ -157,7 +159,7 @@ impl Backing {
         if let Some(file) = ScriptFile::from_environment()? {
             return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
-        if let Some(command) = env::var_os(WORKER_VARIABLE).filter(|command| !command.is_empty()) {
+        if let Some(command) = variable(WORKER_VARIABLE) {
             let command =
                 command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
             return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
@@ -231,6 +233,7 @@ impl ModelName {
 pub(crate) struct OpenModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: ModelName,
+    source: ModelSource,
     pool: Option<WorkerPool>,
     /// Saved when it is dropped.
     recording: Option<ActiveRecording>,
@@ -238,16 +241,32 @@ pub(crate) struct OpenModel {
 
 impl OpenModel {
     /// Fails with `model_unavailable` when the model cannot be asked now. The message says why and what to do.
-    pub(crate) fn expect_available(&self) -> Result<(), Failure> {
+    pub(crate) async fn expect_available(&self) -> Result<(), Failure> {
         let Some(reason) = self.model.availability().unavailable else { return Ok(()) };
-        let hint = self.hint(reason);
+        let hint = match self.failed_start(reason).await {
+            Some(how) => format!("Its worker {how}. `oam status` tells more."),
+            None => self.hint(reason),
+        };
         let message = format!("The model is unavailable ({}). {hint}", reason.as_str());
         Err(Failure::new(FailureCode::MODEL_UNAVAILABLE, message))
     }
 
     /// What to do about a model that is unavailable.
     pub(crate) fn hint(&self, reason: UnavailableReason) -> String {
-        if self.pool.is_some() { reason_hint(reason) } else { no_worker_hint() }
+        match (&self.pool, self.source) {
+            (Some(_), _) => reason_hint(reason),
+            (None, ModelSource::Nowhere) => no_worker_hint(),
+            (None, _) => "It was so when it was recorded.".to_owned(),
+        }
+    }
+
+    /// How the last worker ended, if that is why the model is not ready.
+    async fn failed_start(&self, reason: UnavailableReason) -> Option<String> {
+        if !matches!(reason, UnavailableReason::ModelNotReady | UnavailableReason::Unknown) {
+            return None;
+        }
+        let status = self.pool.as_ref()?.status().await?;
+        status.last_exits.last().map(|exit| exit.exit.trim_end_matches('.').to_owned())
     }
 
     /// The workers behind the model, if there are any.
@@ -255,13 +274,19 @@ impl OpenModel {
         self.pool.as_ref()
     }
 
-    /// Ends what runs behind the model; resolves when it is gone.
-    pub(crate) async fn close(self) {
+    /// Ends what runs behind the model; resolves when it is gone. What came of asking it is handed on, unless the
+    /// recording cannot be saved.
+    pub(crate) async fn close<T>(self, end: Result<T, Failure>) -> Result<T, Failure> {
         if let Some(pool) = self.pool {
             pool.stop().await;
         }
-        if let Some(Err(failure)) = self.recording.map(ActiveRecording::finish) {
-            failure.report(ReportForm::Text);
+        match (end, self.recording.map_or(Ok(()), ActiveRecording::finish)) {
+            (end, Ok(())) => end,
+            (Ok(_), Err(unsaved)) => Err(unsaved),
+            (Err(failure), Err(unsaved)) => {
+                unsaved.report(ReportForm::Text);
+                Err(failure)
+            }
         }
     }
 }
@@ -272,7 +297,7 @@ fn reason_hint(reason: UnavailableReason) -> String {
         UnavailableReason::AppleIntelligenceNotEnabled => {
             "Switch Apple Intelligence on in the system's settings."
         }
-        UnavailableReason::ModelNotReady => "It is still being loaded, or its worker cannot start: try again in a while, or look at `oam status`.",
+        UnavailableReason::ModelNotReady => "It is still being loaded: try again in a while.",
         UnavailableReason::Unknown => "`oam status` may tell more.",
     }
     .to_owned()
@@ -293,7 +318,7 @@ struct NoWorker;
 impl ModelFactory for NoWorker {
     fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
         let hint = format!(
-            "{} To develop and test without a model, use a scripted one: \"model\": {{\"type\": \"scripted\", …}}.",
+            "{} To develop and test without one, use a scripted model: \"model\": {{\"type\": \"scripted\", …}}.",
             no_worker_hint()
         );
         Arc::new(UnavailableModel::new(UnavailableReason::DeviceNotEligible, hint))
@@ -302,8 +327,8 @@ impl ModelFactory for NoWorker {
 
 fn no_worker_hint() -> String {
     format!(
-        "No worker serves the system model. Name one with --worker or {WORKER_VARIABLE}, or install \
-         {INSTALLED_WORKER} beside oam (on a Mac with Apple Intelligence)."
+        "No model is installed here. Apple's needs a Mac with Apple Intelligence, and {INSTALLED_WORKER} beside oam; \
+         another one is named with --worker or {WORKER_VARIABLE}. `oam demo tavern` does without."
     )
 }
 

@@ -6,7 +6,7 @@
 mod reserved;
 
 use std::{
-    env, fs,
+    fs,
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
@@ -23,8 +23,11 @@ use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use crate::{
-    arguments::recording::{RecordingArguments, ReplayMatch},
-    failure::Failure,
+    arguments::{
+        recording::{RecordingArguments, ReplayMatch},
+        variable,
+    },
+    failure::{Failure, ReportForm},
     files::{self, InputPath, LONGEST_INPUT},
 };
 use reserved::ReservedFile;
@@ -70,7 +73,7 @@ impl RecordingTarget {
         let RecordingArguments { record, append, redact, pace, .. } = arguments;
         let named = match record {
             Some(path) => Some((files::with_home(path), "--record")),
-            None => variable(RECORD_VARIABLE).map(|path| (path.into(), RECORD_VARIABLE)),
+            None => variable(RECORD_VARIABLE).map(|path| (files::with_home(path.as_ref()), RECORD_VARIABLE)),
         };
         let Some((path, source)) = named else {
             let needless = [(append, "--append"), (redact, "--redact"), (pace, "--pace")];
@@ -144,10 +147,6 @@ pub(crate) fn matching(said: Option<ReplayMatch>) -> Result<Matching, Failure> {
     known.map(Matching::from).ok_or_else(wrong)
 }
 
-fn variable(name: &str) -> Option<std::ffi::OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
-}
-
 /// A recording under way. Dropping it saves it.
 #[derive(Debug)]
 pub(crate) struct ActiveRecording {
@@ -180,7 +179,7 @@ impl Drop for ActiveRecording {
         if !self.is_finished
             && let Err(failure) = self.end()
         {
-            tracing::error!("{failure}");
+            failure.report(ReportForm::Text);
         }
     }
 }

@@ -1,4 +1,10 @@
-//! Running a command that waits for a model, and ending it in order when it is interrupted.
+//! Running a command that waits for a model, and ending it in order when it is interrupted or told to end.
+//!
+//! Tools lead process groups of their own, so a signal that ends `oam` would leave them running: each one that people and
+//! systems end programs with is heard ([`ending`]), also while the command is held up ([`watch`]).
+
+mod ending;
+mod watch;
 
 use std::{
     future::Future,
@@ -10,23 +16,21 @@ use std::{
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::{failure::Failure, tools};
-
-/// Interrupted by SIGINT, as a shell tells it.
-pub(crate) const INTERRUPTED: u8 = 128 + 2;
-/// The same of SIGTERM.
-const TERMINATED: u8 = 128 + 15;
+pub(crate) use ending::INTERRUPTED;
+use ending::{EndSignal, EndSignals};
+use watch::Attention;
 
 /// How a command ended.
 pub(crate) enum End<T> {
     Done(T),
-    /// By SIGINT or SIGTERM; the command has been dropped, and with it the turn that it waited for.
+    /// By a signal; the command has been dropped, and with it the turn that it waited for.
     Interrupted(ExitCode),
 }
 
 impl<T> End<T> {
     /// The end of a command that found out itself that it is interrupted.
     pub(crate) fn interrupted() -> Self {
-        Self::Interrupted(ExitCode::from(INTERRUPTED))
+        Self::Interrupted(EndSignal::Interrupt.exit_code().into())
     }
 }
 
@@ -49,8 +53,8 @@ impl Interrupts {
     }
 }
 
-/// Runs `command` on a runtime of one thread, until it is done or a signal ends it. Signals are heard from the moment
-/// before `command` starts.
+/// Runs `command` on a runtime of its own, until it is done or a signal ends it. Signals are heard from the moment before
+/// `command` starts.
 pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<End<T>, Failure> {
     run_with_interrupts(async |mut interrupts| {
         tokio::select! {
@@ -61,29 +65,33 @@ pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Resul
     })
 }
 
-/// Runs `command` in the same way, except that it hears of interruptions itself and decides what they end. SIGTERM ends
-/// it.
+/// Runs `command` in the same way, except that it hears of interruptions itself and decides what they end. Other signals
+/// end it.
 pub(crate) fn run_with_interrupts<T>(
     command: impl AsyncFnOnce(Interrupts) -> Result<End<T>, Failure>,
 ) -> Result<End<T>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Beside the command's thread there is one that keeps tools to their time limits while the command is held up.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::io(format!("cannot start: {error}")))?;
     let end = runtime.block_on(async {
-        let listen =
-            |kind| signal(kind).map_err(|error| Failure::io(format!("cannot hear signals: {error}")));
-        let interrupts = Interrupts(listen(SignalKind::interrupt())?);
-        let mut terminate = listen(SignalKind::terminate())?;
+        let unheard = |error| Failure::io(format!("cannot hear signals: {error}"));
+        let interrupts = || signal(SignalKind::interrupt()).map(Interrupts).map_err(unheard);
+        let command = command(interrupts()?);
+        let mut signals = EndSignals::listen().map_err(unheard)?;
+        let mut attention = Attention::watch().map_err(unheard)?;
         let end = tokio::select! {
             biased;
-            Some(()) = terminate.recv() => Ok(End::Interrupted(ExitCode::from(TERMINATED))),
-            end = command(interrupts) => end,
+            signal = signals.next() => Ok(End::Interrupted(signal.exit_code().into())),
+            never = attention.pay() => match never {},
+            end = command => end,
         };
-        let mut interrupts = Interrupts(listen(SignalKind::interrupt())?);
+        let mut interrupts = interrupts()?;
         tokio::select! {
             biased;
             // A second signal means now: the end of the runtime kills what is left.
             () = interrupts.next() => {}
-            Some(()) = terminate.recv() => {}
+            _ = signals.next() => {}
+            never = attention.pay() => match never {},
             // Tools that nobody waits for any more have a moment to end in order.
             () = tools::all_ended() => {}
         }

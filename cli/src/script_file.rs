@@ -1,16 +1,16 @@
 //! Scripts and recordings that stand in for the system model.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use oam_agent::{Availability, DEFAULT_CONTEXT_SIZE, Model, Script, ScriptedModel};
 use oam_bridge::{ModelFactory, ModelUse};
 use oam_recording::Recording;
 
-use crate::{failure::Failure, files::InputPath};
+use crate::{
+    arguments::variable,
+    failure::Failure,
+    files::{self, InputPath},
+};
 
 pub(crate) const VARIABLE: &str = "OAM_SCRIPT";
 
@@ -24,8 +24,7 @@ pub(crate) enum ScriptFile {
 impl ScriptFile {
     /// The file that `OAM_SCRIPT` names, if it is set. The failure says which file and what is wrong with it.
     pub(crate) fn from_environment() -> Result<Option<Self>, Failure> {
-        let path = env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
-        path.map(|path| Self::read(&path, VARIABLE)).transpose()
+        variable(VARIABLE).map(|path| Self::read(&files::with_home(Path::new(&path)), VARIABLE)).transpose()
     }
 
     /// Reads a file that `source`, an argument or variable, names.

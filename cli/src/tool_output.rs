@@ -20,7 +20,7 @@ impl From<&str> for GivenOutput {
     /// A lone `@` is a text.
     fn from(text: &str) -> Self {
         match text.strip_prefix('@') {
-            Some(path) if !path.is_empty() => Self::File(InputPath::from(path)),
+            Some(path) if !path.is_empty() => Self::File(InputPath::named(path)),
             _ => Self::Text(text.to_owned()),
         }
     }

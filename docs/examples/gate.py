@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A game in a few lines: a guard who is asked to open a gate. Builds `oam` with cargo unless OAM_BIN names it.
+"""A game in a few lines: a guard who is asked to open a gate. Starts the `oam` that OAM_BIN names, or the one in
+PATH, or builds it with cargo.
 
 The model is scripted, so the conversation is the same each time. All else is what a game does: it sends requests,
 shows the text as it comes, carries out the tool calls, and uses the structured answer.
@@ -8,11 +9,13 @@ shows the text as it comes, carries out the tool calls, and uses the structured 
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 CARGO = ["cargo", "run", "--release", "--package", "oam", "--"]
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PROGRAM = [os.environ["OAM_BIN"]] if "OAM_BIN" in os.environ else CARGO
+FOUND = os.environ.get("OAM_BIN") or shutil.which("oam")
+PROGRAM = [FOUND] if FOUND else CARGO
 
 oam = subprocess.Popen(
     PROGRAM + ["stdio"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", bufsize=1

@@ -1,6 +1,6 @@
 //! Finds the program under test.
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{ffi::OsStr, path::PathBuf, process::Command, sync::OnceLock};
 
 /// The path of the `oam` binary.
 ///
@@ -21,4 +21,35 @@ pub fn oam_binary() -> &'static PathBuf {
             .path()
             .to_path_buf(),
     })
+}
+
+/// A command that runs `oam` with nothing of the tests' own environment that it looks at.
+pub fn oam_command() -> Command {
+    clean_command(oam_binary())
+}
+
+/// The same in a session of its own, so that not even the terminal of whoever runs the tests controls it.
+pub fn oam_command_without_terminal() -> Command {
+    const DETACH: &str = "import os, sys; os.setsid(); os.execv(sys.argv[1], sys.argv[1:])";
+    let mut command = clean_command("python3");
+    command.args(["-c", DETACH]).arg(oam_binary());
+    command
+}
+
+/// A command that runs a program with nothing of the tests' own environment that `oam` looks at.
+pub fn clean_command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for variable in [
+        "OAM_SCRIPT",
+        "OAM_WORKER",
+        "OAM_RECORD",
+        "OAM_RECORD_APPEND",
+        "OAM_RECORD_REDACT",
+        "OAM_RECORD_PACE",
+        "OAM_REPLAY_MATCH",
+        "NO_COLOR",
+    ] {
+        command.env_remove(variable);
+    }
+    command
 }

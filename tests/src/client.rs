@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     fmt::Write as _,
     io::{self, BufRead, BufReader, Read, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
+    process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio},
     sync::{
         Arc, Mutex,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -20,7 +20,7 @@ use nix::{
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
-use crate::{DEADLINE, Id, Message, Monitor, Outcome, RpcError, ToolCall, oam_binary};
+use crate::{DEADLINE, Id, Message, Monitor, Outcome, RpcError, ToolCall, oam_command};
 
 /// How a client answers a tool call.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,10 +69,9 @@ impl Builder {
 
     /// Starts the program.
     pub fn start(self) -> Oam {
-        let mut child = Command::new(oam_binary())
+        let mut child = oam_command()
             .arg("stdio")
             .args(self.args)
-            .env_remove("OAM_SCRIPT")
             .envs(self.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

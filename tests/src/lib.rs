@@ -19,7 +19,7 @@ pub mod terminal;
 
 use std::time::Duration;
 
-pub use binary::oam_binary;
+pub use binary::{clean_command, oam_binary, oam_command, oam_command_without_terminal};
 pub use client::{Builder, Oam, Reply, Watchdog};
 pub use message::{Id, Message, Outcome, RpcError, ToolCall};
 pub use monitor::Monitor;

@@ -34,7 +34,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use wait_timeout::ChildExt;
 
-use crate::{DEADLINE, oam_binary};
+use crate::{DEADLINE, oam_command};
 
 /// What keys send.
 pub mod keys {
@@ -103,11 +103,8 @@ impl Terminal {
     /// that it looks at.
     pub fn oam<'a>(arguments: impl IntoIterator<Item = &'a str>) -> TerminalBuilder {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(oam_binary());
+        let mut command = oam_command();
         command.args(arguments).current_dir(folder.path()).env("TERM", "xterm-256color");
-        for variable in ["OAM_SCRIPT", "OAM_WORKER", "OAM_RECORD", "OAM_API_KEY", "NO_COLOR"] {
-            command.env_remove(variable);
-        }
         TerminalBuilder { command, size: (24, 80), stdin: None, stdout: None, folder }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use assert_cmd::Command;
-use oam_tests::{DEADLINE, Id, oam_binary};
+use oam_tests::{DEADLINE, Id, oam_command};
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Value, json};
 
@@ -355,9 +355,8 @@ proptest! {
     fn every_request_among_spoilt_lines_is_answered_once(lines in lines()) {
         let mut input = lines.join(&b'\n');
         input.extend_from_slice(b"\n{\"jsonrpc\":\"2.0\",\"id\":\"last\",\"method\":\"ping\"}\n");
-        let run = Command::new(oam_binary())
+        let run = Command::from_std(oam_command())
             .args(["stdio", "--tool-timeout", "0.05"])
-            .env_remove("OAM_SCRIPT")
             .timeout(DEADLINE)
             .write_stdin(input)
             .output()

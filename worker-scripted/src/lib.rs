@@ -34,7 +34,7 @@ use std::{
 };
 
 use arguments::Arguments;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 /// Runs a worker on this process, which belongs to it: it ends the process at the end of its connection.
 ///
@@ -60,6 +60,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Err(reason) = worker::serve(&arguments);
     complain(&reason);
     ExitCode::from(2)
+}
+
+/// The command line, for whoever tells of it.
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 /// What is wrong with the arguments, without the advice that follows: the last line is what a supervisor shows.

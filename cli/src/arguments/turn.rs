@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use clap::{Args, value_parser};
+use clap::{Args, ValueHint};
 use oam_agent::{GenerationOptions, Sampling, ToolChoice, ToolPolicy};
 
 use super::model::ModelArguments;
@@ -43,7 +43,7 @@ pub(crate) struct TurnArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tools")]
 pub(crate) struct ToolArguments {
-    /// A JSON file with tools: with an "x-oam" command, or external ones.
+    /// A JSON file of tools; those with an "x-oam" command run by themselves.
     #[arg(long = "tools", value_name = "FILE")]
     pub(crate) file: Option<InputPath>,
 
@@ -52,15 +52,15 @@ pub(crate) struct ToolArguments {
     pub(crate) inline: Vec<String>,
 
     /// The first step: auto, none, required, explicit or a tool's name.
-    #[arg(long = "tool-choice", value_name = "CHOICE")]
+    #[arg(long = "tool-choice", value_name = "CHOICE", value_hint = ValueHint::Other)]
     pub(crate) choice: Option<String>,
 
     /// How many rounds of calls a turn may have.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = count)]
     pub(crate) max_tool_rounds: u32,
 
     /// How many calls a turn may have.
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12, allow_negative_numbers = true, value_parser = count)]
     pub(crate) max_tool_calls: u32,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct GenerationArguments {
     temperature: Option<f64>,
 
     /// The longest answer of one model step, in tokens.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count_from_one)]
     max_tokens: Option<u32>,
 
     /// Always choose the likeliest word.
@@ -83,6 +83,17 @@ pub(crate) struct GenerationArguments {
 fn temperature(text: &str) -> Result<f64, String> {
     let is_allowed = |temperature: &f64| (0.0..=2.0).contains(temperature);
     text.parse().ok().filter(is_allowed).ok_or_else(|| "must be a number from 0 to 2".to_owned())
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "must be a whole number of at least 0".to_owned())
+}
+
+fn count_from_one(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "must be a whole number of at least 1".to_owned())
 }
 
 impl TurnArguments {

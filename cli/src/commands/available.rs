@@ -22,6 +22,10 @@ pub(crate) struct AvailableArguments {
     #[arg(long)]
     compact: bool,
 
+    /// The output is JSON in any case.
+    #[arg(long, hide = true)]
+    json: bool,
+
     #[command(flatten)]
     model: ModelArguments,
 }
@@ -43,7 +47,7 @@ pub(crate) fn run(arguments: &AvailableArguments) -> ExitCode {
             let result = result(&availability, name);
             let text =
                 if arguments.compact { json_text::compact(&result) } else { json_text::pretty(&result) };
-            Console::stdout().line(&text);
+            Console::stdout().json_text(&text);
             match availability.unavailable {
                 None => ExitCode::SUCCESS,
                 Some(_) => ExitCode::from(FailureCode::MODEL_UNAVAILABLE.exit_code()),
@@ -55,8 +59,7 @@ pub(crate) fn run(arguments: &AvailableArguments) -> ExitCode {
 async fn availability(model: SystemModel) -> Result<(Availability, ModelName), Failure> {
     let model = model.open().await;
     let told = (model.model.availability(), model.name);
-    model.close().await;
-    Ok(told)
+    model.close(Ok(told)).await
 }
 
 fn result(availability: &Availability, name: ModelName) -> Value {

@@ -11,14 +11,15 @@ use crate::{arguments::Arguments, console::Console};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArguments {
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }
 
 const EXAMPLES: &str = "\
-Examples:
+Examples (the folder must be there):
   oam completions bash > ~/.local/share/bash-completion/completions/oam
-  oam completions zsh > \"${fpath[1]}/_oam\"
+  oam completions zsh > ~/.zfunc/_oam      with fpath+=~/.zfunc before compinit in ~/.zshrc
   oam completions fish > ~/.config/fish/completions/oam.fish";
 
 pub(crate) fn run(arguments: &CompletionsArguments) -> ExitCode {

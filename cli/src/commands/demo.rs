@@ -19,7 +19,7 @@ use crate::{
     tavern::{CANNED_LINES, Ending, Evening, Killing, Player},
 };
 
-/// Play a scene, to see what games are made of here.
+/// Play a demo scene.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLE)]
 pub(crate) struct DemoArguments {
@@ -32,9 +32,7 @@ enum Scene {
     Tavern(TavernArguments),
 }
 
-/// Talk to Mira, the innkeeper: tools, gold, feelings and a decision.
-///
-/// With a model she is live. Without one her answers are scripted, and played by a real worker process.
+/// Talk to Mira, the innkeeper; without a model, her answers come from a script.
 #[derive(Debug, Args)]
 #[command(after_help = TAVERN_EXAMPLES)]
 struct TavernArguments {
@@ -124,15 +122,14 @@ async fn tavern(model: SystemModel, arguments: TavernArguments) -> Result<Ending
         announcement,
     };
     let ending = evening.play().await;
-    model.close().await;
-    ending
+    model.close(ending).await
 }
 
 /// The model that was chosen, or a scripted Mira if nobody named one and none is there.
 async fn cast(chosen: SystemModel) -> Result<Casting, Failure> {
     let source = chosen.source();
     let model = chosen.open().await;
-    let why = match model.expect_available() {
+    let why = match model.expect_available().await {
         Ok(()) => {
             let variant = model.model.availability().variant;
             let variant = variant.map(|variant| format!(" ({variant})")).unwrap_or_default();
@@ -143,19 +140,18 @@ async fn cast(chosen: SystemModel) -> Result<Casting, Failure> {
             return Ok(Casting { model, is_scripted: false, announcement });
         }
         Err(failure) if source.is_named() => {
-            model.close().await;
-            return Err(failure);
+            return model.close(Err(failure)).await;
         }
         Err(_) if source == ModelSource::Nowhere => "No model is installed".to_owned(),
         Err(failure) => failure.message.trim_end_matches('.').to_owned(),
     };
-    model.close().await;
+    model.close(Ok(())).await?;
     let program = env::current_exe()
         .map_err(|error| Failure::io(format!("this program cannot be found to start a worker: {error}")))?;
     let arguments = ["worker", "scripted", "--piece-delay", SCRIPTED_PIECE_DELAY].map(Into::into);
     let command = WorkerCommand { program, arguments: arguments.into() };
     let model = SystemModel::of_worker(command)?.open().await;
-    model.expect_available()?;
+    model.expect_available().await?;
     let announcement =
         format!("{why}: Mira's answers come from a script, through a real worker process. All else is real.");
     Ok(Casting { model, is_scripted: true, announcement })

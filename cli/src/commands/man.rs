@@ -1,39 +1,44 @@
 //! `oam man`: the help of all commands as manual pages.
+//!
+//! What follows the options in a help text (examples, environment, exit codes) becomes sections that keep their lines.
 
-use std::{fs, io, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory, ValueHint, builder::Resettable};
+use clap_mangen::{
+    Man,
+    roff::{Roff, roman},
+};
 
 use crate::{
     arguments::Arguments,
     console::Console,
     failure::{Failure, ReportForm},
-    files,
+    files::{self, Readers},
 };
 
 /// Write manual pages, one for each command.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArguments {
-    /// The folder to write oam.1, oam-stdio.1 and so on to. Without one, oam.1 is printed.
-    #[arg(value_name = "FOLDER")]
+    /// Where to write oam.1, oam-stdio.1 and so on. Without it, oam.1 is printed.
+    #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  oam man ~/.local/share/man/man1 && man oam
-  oam man | man -l -";
+  oam man | man -l -
+  oam man ~/.local/share/man/man1    where man looks if ~/.local/bin is in PATH";
 
 pub(crate) fn run(arguments: &ManArguments) -> ExitCode {
+    let root = documented();
     let written = match &arguments.folder {
-        None => page().map(|page| Console::stdout().write(&page)),
-        Some(folder) => {
-            let folder = files::with_home(folder);
-            fs::create_dir_all(&folder)
-                .and_then(|()| clap_mangen::generate_to(Arguments::command(), &folder))
-                .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", folder.display())))
-        }
+        None => page(&root).map(|page| Console::stdout().write(&page)),
+        Some(folder) => with_descendants(&root).into_iter().try_for_each(|command| {
+            let path = files::with_home(folder).join(format!("{}.1", name(command)));
+            page(command).and_then(|page| files::write(&path, page.as_bytes(), Readers::Usual))
+        }),
     };
     match written {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,10 +46,91 @@ pub(crate) fn run(arguments: &ManArguments) -> ExitCode {
     }
 }
 
-fn page() -> Result<String, Failure> {
+/// All commands, with the worker's own arguments in the place of whatever is passed on to it.
+fn documented() -> Command {
+    let mut root = Arguments::command().disable_help_subcommand(true).mut_subcommand("worker", |worker| {
+        worker.mut_subcommand("scripted", |_| oam_worker_scripted::command().name("scripted"))
+    });
+    root.build();
+    root
+}
+
+fn with_descendants(command: &Command) -> Vec<&Command> {
+    let mut all = vec![command];
+    all.extend(command.get_subcommands().flat_map(with_descendants));
+    all
+}
+
+/// `oam-stdio` of `oam stdio`.
+fn name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or_else(|| command.get_name())
+}
+
+fn page(command: &Command) -> Result<String, Failure> {
+    let failed = |error| Failure::io(format!("the page of {} cannot be made: {error}", name(command)));
+    let usage = command.clone().render_usage().to_string();
+    let man = Man::new(command.clone().after_help(Resettable::Reset))
+        .title(name(command))
+        .source(concat!("oam ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
-    clap_mangen::Man::new(Arguments::command().disable_help_subcommand(true))
-        .render(&mut page)
-        .and_then(|()| String::from_utf8(page).map_err(io::Error::other))
-        .map_err(|error| Failure::io(format!("the page cannot be made: {error}")))
+    man.render_title(&mut page).map_err(failed)?;
+    man.render_name_section(&mut page).map_err(failed)?;
+    section(&mut page, "SYNOPSIS", &[usage.trim_start_matches("Usage: ")]).map_err(failed)?;
+    man.render_description_section(&mut page).map_err(failed)?;
+    man.render_options_section(&mut page).map_err(failed)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page).map_err(failed)?;
+    }
+    let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    for (title, lines) in sections(&more) {
+        section(&mut page, title, &lines).map_err(failed)?;
+    }
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+/// A section whose lines stay as they are.
+fn section(page: &mut Vec<u8>, title: &str, lines: &[&str]) -> std::io::Result<()> {
+    let mut roff = Roff::default();
+    roff.control("SH", [title]).control("nf", []);
+    for line in lines {
+        roff.text([roman(*line)]);
+    }
+    roff.control("fi", []).to_writer(page)
+}
+
+/// The parts of a help text's end, each with the title that manual pages have for it.
+fn sections(text: &str) -> Vec<(&'static str, Vec<&str>)> {
+    let mut sections: Vec<(&'static str, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        let (title, rest) = match line.split_once(':') {
+            Some((examples, "")) if examples.starts_with("Example") => ("EXAMPLES", None),
+            Some(("Environment", "")) => ("ENVIRONMENT", None),
+            Some(("Exit codes", codes)) => ("EXIT STATUS", Some(codes.trim_start())),
+            _ => {
+                match sections.last_mut() {
+                    Some((_, lines)) => lines.push(line),
+                    None => sections.push(("NOTES", vec![line])),
+                }
+                continue;
+            }
+        };
+        sections.push((title, rest.into_iter().collect()));
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_help_text_becomes_sections() {
+        let text = "Type a line.\n\nExamples:\n  oam x\n\nExit codes: 0 done,\n1 failed\nMore: elsewhere";
+        let expected = [
+            ("NOTES", vec!["Type a line.", ""]),
+            ("EXAMPLES", vec!["  oam x", ""]),
+            ("EXIT STATUS", vec!["0 done,", "1 failed", "More: elsewhere"]),
+        ];
+        assert_eq!(sections(text), expected);
+    }
 }

@@ -67,7 +67,7 @@ fn tell(arguments: &ConvertArguments, converted: &Converted) {
     if arguments.json {
         return stdout.json(&json!({"warnings": warnings, "generationSchema": schema}));
     }
-    stdout.line(&stdout.shown(&json_text::pretty(schema)));
+    stdout.json_text(&json_text::pretty(schema));
     let stderr = Console::stderr();
     for warning in &warnings {
         stderr.warning(warning);

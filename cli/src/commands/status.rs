@@ -103,8 +103,10 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
     let availability = model.model.availability();
     let advice = match (availability.unavailable, &workers) {
         (None, _) => Vec::new(),
-        (Some(_), Some(workers)) if workers.ready.is_none() => NOT_READY.map(str::to_owned).into(),
-        (Some(UnavailableReason::ModelNotReady), _) => vec![STILL_LOADING.to_owned()],
+        (Some(_), Some(workers)) if workers.ready.is_none() => {
+            not_ready(command.as_deref().unwrap_or_default())
+        }
+        (Some(UnavailableReason::ModelNotReady), Some(_)) => vec![STILL_LOADING.to_owned()],
         (Some(reason), _) => vec![model.hint(reason)],
     };
     let seen = Seen {
@@ -116,16 +118,19 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         workers,
         advice,
     };
-    model.close().await;
-    Ok(seen)
+    model.close(Ok(seen)).await
 }
 
-const NOT_READY: [&str; 3] = [
-    "The worker does not get ready; how it ended, and what it said last, is above.",
-    "What the usual ends mean is told in docs/OPERATIONS.md, When something is wrong.",
-    "All that it prints is shown by `oam stdio --log-level debug </dev/null`, with the same --worker.",
-];
 const STILL_LOADING: &str = "The worker is ready, but its model is still being loaded: try again in a while.";
+
+fn not_ready(command: &[String]) -> Vec<String> {
+    let again = ["oam", "stdio", "--log-level", "debug", "--worker", &shell_words::join(command)];
+    vec![
+        "The worker does not get ready; how it ended, and what it said last, is above.".to_owned(),
+        "What the usual ends mean is told in docs/OPERATIONS.md, When something is wrong.".to_owned(),
+        format!("All that it prints is shown by: {} < /dev/null", shell_words::join(again)),
+    ]
+}
 
 impl ModelSource {
     /// The name for machines.

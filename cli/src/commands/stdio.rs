@@ -1,6 +1,11 @@
 //! `oam stdio`: the bridge on the process's own input and output.
 
-use std::{io, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::Args;
 use oam_bridge::{
@@ -14,6 +19,7 @@ use crate::{
         recording::RecordingArguments,
         seconds::{self, ToolTimeout},
     },
+    console::Console,
     logging::{self, LogLevel},
     models::{StartedModels, SystemModel},
     recording::ActiveRecording,
@@ -94,6 +100,11 @@ pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
 }
 
 fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result<u8> {
+    if io::stdin().is_terminal() {
+        let hint =
+            "This reads JSON-RPC messages, one a line, from the terminal. Ctrl-D ends it; --help shows more.";
+        Console::stderr().line(hint);
+    }
     let handles = take_stdio()?;
     // One thread: a message costs less than waking another one.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -85,7 +85,7 @@ fn tell(file: &InputPath, set: &ToolSet) {
         lines.push(tool.name().to_string());
         lines.push(match &tool.runs {
             Runs::Command(command) => format!("  command: {}", shell_words::join(command.words())),
-            Runs::External => "  external: its calls are handed to whoever asked".to_owned(),
+            Runs::External => "  external: its calls are yours to answer (exit code 10)".to_owned(),
         });
         lines.extend(tool.definition.description.lines().map(|line| format!("  {line}")));
         lines.push(format!("  arguments: {}", arguments(tool)));
@@ -96,7 +96,9 @@ fn tell(file: &InputPath, set: &ToolSet) {
     for warning in set.warnings() {
         stderr.warning(warning);
     }
-    if set.warnings().is_empty() {
+    if set.tools().is_empty() {
+        stderr.warning("there is no tool in it");
+    } else if set.warnings().is_empty() {
         stderr.line("All is well.");
     }
 }

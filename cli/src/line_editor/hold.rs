@@ -113,6 +113,9 @@ impl Hold {
         let is_taking = |state: &mut State| state.holder == Holder::Taking;
         let waited = self.changed.wait_timeout_while(self.state(), TAKING_TIME, is_taking);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.holder == Holder::Ended {
+            return;
+        }
         if state.holder == Holder::Editor {
             // Behind the line that is being edited.
             state.modes.show("\r\n");

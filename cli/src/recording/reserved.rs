@@ -11,7 +11,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{failure::Failure, files};
+use crate::{
+    failure::Failure,
+    files::{self, Readers},
+};
 
 /// How often a file is looked for again that was replaced meanwhile.
 const MOST_ATTEMPTS: usize = 100;
@@ -70,7 +73,7 @@ impl ReservedFile {
                 Ok(existing) if !existing.is_file() => return Ok(Self { path, locked: None }),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    let new = files::successor(&path, initial)?;
+                    let new = files::successor(&path, initial, Readers::Usual)?;
                     new.as_file().try_lock()?;
                     // A link that leads nowhere is replaced itself.
                     let made =
@@ -110,14 +113,14 @@ impl ReservedFile {
     /// Replaces the content of the file.
     pub(super) fn write(&mut self, content: &[u8]) -> Result<(), Failure> {
         if self.locked.is_none() {
-            return files::write(&self.path, content);
+            return files::write(&self.path, content, Readers::Usual);
         }
         let replaced = self.replace(content);
         replaced.map_err(|error| Failure::io(format!("{}: cannot be written: {error}", self.path.display())))
     }
 
     fn replace(&mut self, content: &[u8]) -> io::Result<()> {
-        let new = files::successor(&self.path, content)?;
+        let new = files::successor(&self.path, content, Readers::Usual)?;
         // Nobody else knows this file yet.
         new.as_file().try_lock()?;
         self.locked = Some(new.persist(&self.path)?);

@@ -15,7 +15,6 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     path::Path,
     sync::Arc,
-    time::Duration,
 };
 
 use oam_agent::{Tool, ToolDefinition, ToolName};
@@ -26,13 +25,11 @@ use crate::{
     files::{self, InputPath},
 };
 
-pub(crate) use command::{CommandTool, all_ended};
+pub(crate) use command::{CommandTool, all_ended, end_all};
 use definition::Definitions;
 
 /// A small model chooses badly among more tools.
 const RECOMMENDED_TOOLS: usize = 5;
-/// A command ends by itself at its time limit; a turn that waits this much longer knows that it did not.
-const BACKSTOP: Duration = Duration::from_secs(5);
 
 /// Tools with different names, in the order in which they were defined.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +107,8 @@ impl ToolSet {
         &self.warnings
     }
 
-    /// The tools as an agent takes them: command tools are local, external ones the client's, which has no time limit.
+    /// The tools as an agent takes them: command tools are local, and keep to their time limits themselves, once they run;
+    /// external ones are the client's, and have none.
     pub(crate) fn for_agent(&self) -> Vec<Tool> {
         self.tools.iter().map(DefinedTool::for_agent).collect()
     }
@@ -126,9 +124,8 @@ impl DefinedTool {
         match &self.runs {
             Runs::External => Tool::client(definition).with_timeout(None),
             Runs::Command(command) => {
-                let limit = command.time_limit + BACKSTOP;
                 let command = Arc::clone(command);
-                Tool::local(definition, move |call| Arc::clone(&command).run(call)).with_timeout(Some(limit))
+                Tool::local(definition, move |call| Arc::clone(&command).run(call)).with_timeout(None)
             }
         }
     }

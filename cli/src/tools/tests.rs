@@ -41,12 +41,12 @@ fn sources_are_combined_in_order_and_share_no_name() {
 }
 
 #[test]
-fn commands_are_local_tools_with_a_backstop_and_others_the_clients() {
+fn commands_keep_their_time_limits_themselves_and_others_are_the_clients() {
     let command = json!({"name": "run", "x-oam": {"command": "true", "timeout": 1.5}});
     let set = inline(&[command, json!({"name": "ask"})]).unwrap();
     let [run, ask] = &set.for_agent()[..] else { panic!("two tools") };
     assert!(matches!(run.executor, ToolExecutor::Local(_)) && matches!(ask.executor, ToolExecutor::Client));
-    assert_eq!((run.timeout, ask.timeout), (Some(Duration::from_millis(6500)), None));
+    assert_eq!((run.timeout, ask.timeout), (None, None));
 }
 
 #[test]

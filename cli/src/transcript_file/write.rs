@@ -1,9 +1,6 @@
 //! Writing a transcript file.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use oam_agent::{
     RoundCall, ToolCall, ToolRecord, json_text,
@@ -13,7 +10,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Conversation, TranscriptFile, WaitingTurn};
-use crate::{failure::Failure, files, models::ModelName};
+use crate::{
+    failure::Failure,
+    files::{self, Readers},
+    models::ModelName,
+};
 
 /// What `oam.version` says.
 pub(super) const VERSION: u64 = 1;
@@ -65,28 +66,14 @@ struct Completed<'a> {
 }
 
 impl TranscriptFile {
-    /// Writes the file, as a whole or not at all.
+    /// Writes the file, as a whole or not at all. A new one is for this user alone: the values of variables are in it.
     pub(crate) fn save(&self, path: &Path, model: ModelName) -> Result<(), Failure> {
-        files::write(path, &self.content(model))
+        files::write(path, &self.content(model), Readers::Owner)
     }
 
     /// Writes a new file for temporary files that only this user can read; returns where it is.
     pub(crate) fn save_temporary(&self, model: ModelName) -> Result<PathBuf, Failure> {
-        let folder = files::absolute(&env::temp_dir());
-        let failed = |error: std::io::Error| {
-            Failure::io(format!("{}: the conversation cannot be written there: {error}", folder.display()))
-        };
-        let name = |_: &Path| {
-            use std::os::unix::fs::OpenOptionsExt;
-            let path = folder.join(format!("oam-{:08x}.json", fastrand::u32(..)));
-            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-            Ok((file, path))
-        };
-        // Tries another name when one is taken.
-        let made = tempfile::Builder::new().make_in(&folder, name).map_err(failed)?;
-        let (mut file, path) = made.into_file();
-        std::io::Write::write_all(&mut file, &self.content(model)).map_err(failed)?;
-        Ok(path)
+        files::write_temporary(&self.content(model))
     }
 
     fn content(&self, model: ModelName) -> Vec<u8> {

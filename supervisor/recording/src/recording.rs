@@ -65,7 +65,7 @@ impl Recording {
                 .transpose()?,
             continues: file.get("fallback").is_some_and(|fallback| !fallback.is_null()),
         };
-        let RecordingForm { model, counts, sessions, npcs, requests, .. } = form;
+        let RecordingForm { model, counts, sessions, npcs, requests } = form;
         let sessions =
             sessions.into_iter().map(|SessionForm { session, steps }| (Owner::Session(session), steps));
         let npcs = npcs.into_iter().map(|NpcForm { npc, steps }| (Owner::Npc(npc), steps));

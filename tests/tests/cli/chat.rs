@@ -3,7 +3,7 @@
 use oam_tests::oam_binary;
 use serde_json::{Value, json};
 
-use crate::run::{Run, oam};
+use crate::run::{Run, oam, oam_without_terminal};
 
 fn chat<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
     oam(std::iter::once("chat").chain(arguments))
@@ -64,7 +64,7 @@ fn lines_are_questions_and_commands() {
     assert_eq!(stderr[2], r#"→ lookup_order {"id":"A-17"}  (tool)"#);
     assert!(stderr[3].starts_with(r#"← lookup_order {"order":{"id":"A-17"}}  ("#), "{told:?}");
     assert_eq!(stderr.len(), 4);
-    let saved: Value = serde_json::from_slice(&std::fs::read(saved).unwrap()).unwrap();
+    let saved = told.saved("saved/chat.json");
     assert_eq!((&saved["modelName"], &saved["oam"]["version"]), (&json!("scripted"), &json!(1)));
     assert_eq!(saved["oam"]["tools"][0]["function"]["name"], "lookup_order");
 }
@@ -185,7 +185,7 @@ fn a_file_that_cannot_be_written_ends_nothing() {
 
 #[test]
 fn without_a_terminal_external_tools_have_no_output() {
-    let told = chat(["--tool-json", &external("look")])
+    let told = oam_without_terminal(["chat", "--tool-json", &external("look")])
         .script(&json!([calls("look"), {"template": "{toolOutput}"}]))
         .stdin("Look!\n/tools\n")
         .ends_with(0);

@@ -3,14 +3,14 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Stdio},
 };
 
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use oam_tests::{oam_binary, procfs};
+use oam_tests::{oam_command, procfs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -29,7 +29,12 @@ fn tool(x_oam: &Value) -> String {
 /// The record of the call, and the answer that repeats its output.
 fn played(x_oam: &Value, arguments: &Value) -> (Value, String) {
     let run = oam(["respond", "--json", "--tools", "tools.json", "Go."]).file("tools.json", tool(x_oam));
-    let told = run.env("SECRET", "inherited").script(&script(arguments)).ends_with(0).json();
+    let told = run
+        .env("SECRET", "inherited")
+        .env("OAM_RECORD", "recording.json")
+        .script(&script(arguments))
+        .ends_with(0)
+        .json();
     let [record] = &told["toolCalls"].as_array().unwrap()[..] else { panic!("{told}") };
     (record.clone(), told["text"].as_str().unwrap().to_owned())
 }
@@ -82,14 +87,14 @@ fn each_outcome_is_told_to_the_model_and_in_the_record() {
 }
 
 #[test]
-fn a_tool_is_told_the_call_and_not_the_script() {
+fn a_tool_is_told_the_call_but_neither_script_nor_recording() {
     let line = "cat; printf '|%s' \"$OAM_TOOL_ARGUMENTS\" \"$OAM_TOOL_NAME\" \"$OAM_TOOL_CALL_ID\" \
-        \"${OAM_SCRIPT-unset}\" \"$SECRET\" \"$NUMBER\"";
+        \"${OAM_SCRIPT-unset}\" \"${OAM_RECORD-unset}\" \"$SECRET\" \"$NUMBER\"";
     let x_oam = json!({"command": line, "env": {"NUMBER": 1e3, "OAM_TOOL_NAME": "no"}});
     let (record, answer) = played(&x_oam, &json!({"text": "Å"}));
     let arguments = r#"{"text":"Å"}"#;
     let id = record["call"]["id"].as_str().unwrap();
-    assert_eq!(answer, format!("{arguments}|{arguments}|probe|{id}|unset|inherited|1000"));
+    assert_eq!(answer, format!("{arguments}|{arguments}|probe|{id}|unset|unset|inherited|1000"));
 }
 
 #[test]
@@ -99,6 +104,27 @@ fn megabytes_of_arguments_need_not_be_read() {
     assert_eq!((answer.as_str(), &record["isError"]), ("unset", &json!(false)));
     let (_, answer) = played(&json!({"command": "wc -c"}), &arguments);
     assert_eq!(answer.trim(), arguments.to_string().len().to_string());
+}
+
+#[test]
+fn more_calls_than_there_are_descriptors_for_wait_their_turn() {
+    let told = oam(["available"])
+        .file("tools.json", tool(&json!({"command": "sleep 0.1; echo done", "timeout": 20})))
+        .script(&json!([{"toolCalls": vec![json!({"name": "probe"}); 90]}, {"text": "Done."}]))
+        .ends_with(0);
+    let line =
+        "ulimit -n 160; exec \"$0\" respond --json --no-stdin --max-tool-calls 100 --tools tools.json Go.";
+    let ended = Command::new("sh")
+        .args(["-c", line])
+        .arg(oam_binary())
+        .current_dir(told.path(""))
+        .env("OAM_SCRIPT", "script.json")
+        .output()
+        .unwrap();
+    let result: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let outputs: Vec<_> =
+        result["toolCalls"].as_array().unwrap().iter().map(|call| &call["output"]).collect();
+    assert_eq!(outputs, vec!["done"; 90]);
 }
 
 #[test]
@@ -136,7 +162,7 @@ impl Running {
         fs::write(at("tools.json"), tool(&x_oam)).unwrap();
         let steps = json!([{"toolCalls": [{"name": "probe"}]}, {"text": "Done.", "delayMs": 600_000}]);
         fs::write(at("script.json"), steps.to_string()).unwrap();
-        let mut oam = Command::new(oam_binary())
+        let mut oam = oam_command()
             .args(["respond", "--events", "--no-stdin", "--tools", "tools.json", "Go."])
             .current_dir(folder.path())
             .env("OAM_SCRIPT", at("script.json"))
@@ -168,6 +194,14 @@ impl Running {
     }
 }
 
+/// Whether the tests themselves were started in a way that has programs go on after this signal.
+fn is_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
+    let ignored = ignored.map_or(0, |digits| u64::from_str_radix(digits, 16).unwrap());
+    ignored & (1 << (signal as i32 - 1)) != 0
+}
+
 const ENDLESS: &str = "while :; do sleep 0.05; done";
 
 #[test]
@@ -185,7 +219,9 @@ fn a_time_limit_leaves_no_process_and_no_zombie() {
 
 #[test]
 fn an_interrupt_ends_the_tool_in_order_before_the_command() {
-    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+    let signals =
+        [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)];
+    for (signal, code) in signals.into_iter().filter(|(signal, _)| !is_ignored(*signal)) {
         let mut running =
             Running::start(&format!("trap 'echo bye >&3; exit' TERM; echo up >&3; {ENDLESS}"), 1000);
         assert_eq!(running.said().as_deref(), Some("up"));

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use oam_tests::oam_binary;
+use oam_tests::{clean_command, oam_binary, oam_command};
 use serde_json::{Value, json};
 
 use crate::run::{Ended, oam};
@@ -256,12 +256,7 @@ fn nobody_has_to_read_to_the_end() {
     let mut head =
         Command::new("head").arg("-1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let pipe = head.stdin.take().unwrap();
-    let demo = Command::new(oam_binary())
-        .args(["demo", "tavern"])
-        .stdin(Stdio::null())
-        .stdout(pipe)
-        .output()
-        .unwrap();
+    let demo = oam_command().args(["demo", "tavern"]).stdin(Stdio::null()).stdout(pipe).output().unwrap();
     assert_eq!((demo.status.code(), demo.stderr.len()), (Some(0), 0), "{demo:?}");
     let printed = head.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(printed.stdout).unwrap(), "The Sleeping Stag, late evening, cold rain\n");
@@ -276,9 +271,8 @@ fn a_model_that_is_only_installed_may_be_missing_and_it_is_told_why() {
     let worker = folder.path().join("oam-worker-swift");
     fs::write(&worker, "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(&worker, Permissions::from_mode(0o755)).unwrap();
-    let mut demo = Command::new(program);
-    demo.args(["demo", "tavern", "--max-turns", "1"]).env_remove("OAM_WORKER").env_remove("OAM_SCRIPT");
-    let told = demo.stdin(Stdio::null()).output().unwrap();
+    let mut demo = clean_command(program);
+    let told = demo.args(["demo", "tavern", "--max-turns", "1"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!((told.status.code(), told.stderr.len()), (Some(0), 0), "{told:?}");
     let told = String::from_utf8(told.stdout).unwrap();
     in_order(

@@ -11,6 +11,7 @@ mod help;
 mod respond;
 mod run;
 mod schema;
+mod signals;
 mod status;
 mod terminal_chat;
 mod terminal_demo;

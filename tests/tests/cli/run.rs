@@ -7,7 +7,7 @@ use std::{
 };
 
 use assert_cmd::Command;
-use oam_tests::{DEADLINE, oam_binary};
+use oam_tests::{DEADLINE, oam_command, oam_command_without_terminal};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -28,15 +28,21 @@ pub(crate) struct Ended {
 
 /// `oam` with these arguments, and nothing of the tests' own environment that it looks at.
 pub(crate) fn oam<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
-    oam_in(tempfile::tempdir().unwrap(), arguments)
+    run(oam_command(), tempfile::tempdir().unwrap(), arguments)
 }
 
-fn oam_in<'a>(folder: TempDir, arguments: impl IntoIterator<Item = &'a str>) -> Run {
-    let mut command = Command::new(oam_binary());
+/// The same without a terminal that could be asked.
+pub(crate) fn oam_without_terminal<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
+    run(oam_command_without_terminal(), tempfile::tempdir().unwrap(), arguments)
+}
+
+fn run<'a>(
+    command: std::process::Command,
+    folder: TempDir,
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Run {
+    let mut command = Command::from_std(command);
     command.args(arguments).current_dir(folder.path()).timeout(DEADLINE);
-    for variable in ["OAM_SCRIPT", "OAM_WORKER", "OAM_RECORD", "OAM_API_KEY", "NO_COLOR"] {
-        command.env_remove(variable);
-    }
     Run { folder, command }
 }
 
@@ -106,7 +112,12 @@ impl Ended {
 
     /// Another run in the same folder.
     pub(crate) fn then<'a>(self, arguments: impl IntoIterator<Item = &'a str>) -> Run {
-        oam_in(self.folder, arguments)
+        run(oam_command(), self.folder, arguments)
+    }
+
+    /// What is in a JSON file in the folder that the command ran in.
+    pub(crate) fn saved(&self, name: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
     }
 
     /// A file in the folder that the command ran in.

@@ -37,6 +37,20 @@ fn a_worker_that_gets_ready_is_told_with_all_that_it_can() {
 }
 
 #[test]
+fn a_recording_of_a_model_that_could_not_be_asked_says_so() {
+    let model = json!({"unavailable": "model_not_ready"});
+    let recording = json!({"recording": {"version": 1, "model": model}});
+    let told = oam(["status", "--json"]).script(&recording).ends_with(3).json();
+    assert_eq!((&told["reason"], &told["source"]), (&json!("model_not_ready"), &json!("OAM_SCRIPT")));
+    assert_eq!(told["advice"], json!(["It was so when it was recorded."]));
+    let told = oam(["respond", "Hi"]).script(&recording).ends_with(3);
+    assert_eq!(
+        told.stderr,
+        "Error: The model is unavailable (model_not_ready). It was so when it was recorded.\n"
+    );
+}
+
+#[test]
 fn a_worker_that_does_not_get_ready_is_told_with_its_last_words() {
     let worker = "sh -c 'echo no licence >&2; echo see the manual >&2; exit 5'";
     let told = oam(["status", "--json", "--worker", worker]).ends_with(3).json();

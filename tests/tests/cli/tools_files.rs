@@ -203,7 +203,7 @@ fn tools_are_listed_as_the_model_gets_them() {
         "3 tools in tools.json\n\n\
          run\n  command: {} 'two words'\n  Runs.\n  At once.\n  arguments: a, b\n\n\
          line\n  command: /bin/sh -c 'echo | cat'\n  A line.\n  arguments: (none)\n\n\
-         ask\n  external: its calls are handed to whoever asked\n  Asks.\n  arguments: (none)\n",
+         ask\n  external: its calls are yours to answer (exit code 10)\n  Asks.\n  arguments: (none)\n",
         people.path("good.sh").display()
     );
     assert_eq!((people.stdout.as_str(), people.stderr.as_str()), (expected.as_str(), "All is well.\n"));

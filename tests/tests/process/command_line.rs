@@ -3,12 +3,12 @@
 use std::{fs, path::PathBuf};
 
 use assert_cmd::Command;
-use oam_tests::{DEADLINE, Oam, oam_binary};
+use oam_tests::{DEADLINE, Oam, oam_binary, oam_command};
 use serde_json::{Value, json};
 
 fn oam(args: &[&str]) -> Command {
-    let mut command = Command::new(oam_binary());
-    command.args(args).env_remove("OAM_SCRIPT").env_remove("OAM_WORKER").timeout(DEADLINE);
+    let mut command = Command::from_std(oam_command());
+    command.args(args).timeout(DEADLINE);
     command
 }
 

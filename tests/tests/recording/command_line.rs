@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use assert_cmd::Command;
-use oam_tests::{DEADLINE, oam_binary};
+use oam_tests::{DEADLINE, oam_binary, oam_command};
 use serde_json::{Value, json};
 
 use crate::WORKER;
@@ -13,8 +13,8 @@ const INPUT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"session/create","params
 "#;
 
 pub(crate) fn oam(args: &[&str]) -> Command {
-    let mut command = Command::new(oam_binary());
-    command.args(args).env_remove("OAM_SCRIPT").env_remove("OAM_RECORD").timeout(DEADLINE);
+    let mut command = Command::from_std(oam_command());
+    command.args(args).timeout(DEADLINE);
     command.env("OAM_WORKER", format!("{} {WORKER}", oam_binary().display())).write_stdin(INPUT);
     command
 }
@@ -151,6 +151,20 @@ fn a_file_that_cannot_be_written_is_told_before_anything_is_done() {
             assert!(errors.contains(&bad) && errors.contains("cannot be written"), "{errors}");
         }
     }
+}
+
+#[test]
+fn a_recording_that_cannot_be_written_in_the_end_fails_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (script, recordings) = (folder.path().join("script.json"), folder.path().join("recordings"));
+    fs::write(&script, json!([{"toolCalls": [{"name": "spoil"}]}, {"text": "Done."}]).to_string()).unwrap();
+    let spoil = format!("rm -r '{0}'; touch '{0}'", recordings.display());
+    let tool = json!({"name": "spoil", "description": "Spoils.", "x-oam": {"command": spoil}}).to_string();
+    let mut command = oam(&["respond", "--tool-json", &tool, "--no-stdin", "Go!"]);
+    command.env("OAM_SCRIPT", script).env("OAM_RECORD", recordings.join("go.json"));
+    let (said, errors) = run(command, 1);
+    assert_eq!(said, "Done.\n");
+    assert!(errors.starts_with("Error: ") && errors.contains("go.json: cannot be written"), "{errors}");
 }
 
 #[test]

@@ -1,13 +1,9 @@
 //! Workers that do not get ready: what is wrong with them is said.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    process::{Command, Stdio},
-};
+use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 
 use oam_tests::{
-    DEADLINE, oam_binary,
+    DEADLINE, oam_binary, oam_command,
     pool::{Setup, workers},
 };
 use serde_json::json;
@@ -74,8 +70,8 @@ fn a_program_that_is_no_worker_is_told_apart() {
 
 /// What `oam stdio` says, which must end with 2 at once because of its worker.
 fn refusal(command: &str, by_variable: bool) -> String {
-    let mut oam = Command::new(oam_binary());
-    oam.arg("stdio").env_remove("OAM_SCRIPT").stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut oam = oam_command();
+    oam.arg("stdio").stdin(Stdio::piped()).stderr(Stdio::piped());
     if by_variable {
         oam.env("OAM_WORKER", command);
     } else {

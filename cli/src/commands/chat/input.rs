@@ -61,7 +61,7 @@ impl Input {
     async fn output(&self, call: &ToolCall) -> Option<ToolOutput> {
         match self {
             Self::Person(editor) => asker::ask(editor, call).await,
-            Self::Piped => asker::ask_on_terminal(&mut None, call).await,
+            Self::Piped => asker::ask_on_terminal(call).await,
         }
     }
 }

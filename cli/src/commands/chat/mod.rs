@@ -62,17 +62,16 @@ fn chat(arguments: &TurnArguments) -> Result<End<()>, Failure> {
             () = interrupts.next() => return Ok(End::interrupted()),
             model = model.open() => model,
         };
-        let end = match agent(&model, setup) {
+        let end = match agent(&model, setup).await {
             Ok(agent) => Chat::new(agent, tools, model.name, arguments.save_path(), interrupts)?.run().await,
             Err(failure) => Err(failure),
         };
-        model.close().await;
-        end
+        model.close(end).await
     })
 }
 
-fn agent(model: &OpenModel, setup: AgentSetup) -> Result<Agent, Failure> {
-    model.expect_available()?;
+async fn agent(model: &OpenModel, setup: AgentSetup) -> Result<Agent, Failure> {
+    model.expect_available().await?;
     Ok(Agent::new(Arc::clone(&model.model), setup)?)
 }
 

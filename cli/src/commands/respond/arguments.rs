@@ -72,11 +72,11 @@ pub(super) struct OutputArguments {
 #[command(next_help_heading = "Tools")]
 pub(super) struct AnswerArguments {
     /// The output of a call that waits in --resume: text, JSON or @FILE.
-    #[arg(long = "tool-output", value_name = "ID=OUTPUT", requires = "resume")]
+    #[arg(long = "tool-output", value_name = "ID=OUTPUT", requires = "resume", allow_hyphen_values = true)]
     outputs: Vec<CallAnswer>,
 
     /// The same for a call that failed: a message or @FILE.
-    #[arg(long = "tool-error", value_name = "ID=MESSAGE", requires = "resume")]
+    #[arg(long = "tool-error", value_name = "ID=MESSAGE", requires = "resume", allow_hyphen_values = true)]
     errors: Vec<CallAnswer>,
 
     /// Ask for outputs on the terminal, instead of ending with 10.

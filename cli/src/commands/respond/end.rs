@@ -106,8 +106,9 @@ impl Outcome {
 fn how_to_go_on(pending: &CallsPending<'_>) -> String {
     let mut hint = format!("Go on with: oam respond --resume {}", shell_words::quote(&pending.transcript));
     for call in &pending.calls {
+        // The id is the model's, and the hint is to be pasted.
         hint.push_str(" --tool-output ");
-        hint.push_str(call.id.as_str());
+        hint.push_str(&shell_words::quote(call.id.as_str()));
         hint.push_str("=…");
     }
     hint

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// External calls are pending.
-const CALLS_PENDING: u8 = 10;
+pub(crate) const CALLS_PENDING: u8 = 10;
 
 pub(crate) fn run(arguments: &RespondArguments) -> ExitCode {
     respond(arguments).unwrap_or_else(|failure| failure.report(ReportForm::from(arguments.output.mode())))

@@ -1,7 +1,8 @@
 //! The prompt: what stands on the command line, and what is piped in.
 
 use std::{
-    io::{self, IsTerminal},
+    fs,
+    io::{self, IsTerminal, Read},
     os::fd::AsFd,
     path::{Path, PathBuf},
 };
@@ -74,10 +75,30 @@ fn read_stdin() -> Result<String, Failure> {
 fn image(path: &Path) -> Result<PathBuf, Failure> {
     let path = files::absolute(&files::with_home(path));
     let unusable = |reason: String| Failure::invalid_input(format!("{}: {reason}", path.display()));
-    let file = std::fs::File::open(&path).and_then(|file| file.metadata());
-    match file {
-        Err(error) => Err(unusable(format!("cannot be read: {error}"))),
-        Ok(file) if !file.is_file() => Err(unusable("is not a file".to_owned())),
-        Ok(_) => Ok(path),
+    let unreadable = |error: io::Error| unusable(format!("cannot be read: {error}"));
+    // Before it is opened: opening a pipe would wait for somebody who writes.
+    if !fs::metadata(&path).map_err(unreadable)?.is_file() {
+        return Err(unusable("is not a file".to_owned()));
     }
+    let mut start = Vec::new();
+    let file = fs::File::open(&path).map_err(unreadable)?;
+    file.take(SIGNATURE_LENGTH).read_to_end(&mut start).map_err(unreadable)?;
+    if !is_image(&start) {
+        let known = "PNG, JPEG, GIF, WebP, TIFF, BMP, HEIC and AVIF";
+        return Err(unusable(format!("is no image that is known here ({known} are)")));
+    }
+    Ok(path)
+}
+
+/// How much of a file tells what it is, in bytes.
+const SIGNATURE_LENGTH: u64 = 12;
+
+/// Whether a file that begins so is an image. Whether the model can read it is the model's to say.
+fn is_image(start: &[u8]) -> bool {
+    const SIGNATURES: [&[u8]; 7] =
+        [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"];
+    const BRANDS: [&[u8]; 6] = [b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"avif"];
+    SIGNATURES.iter().any(|signature| start.starts_with(signature))
+        || (start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP"))
+        || (start.get(4..8) == Some(b"ftyp") && start.get(8..12).is_some_and(|brand| BRANDS.contains(&brand)))
 }

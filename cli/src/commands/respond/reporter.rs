@@ -68,7 +68,7 @@ impl Reporter {
     /// Prints a line of JSON on standard output.
     pub(super) fn json<T: Serialize>(&mut self, value: &T) {
         self.end_line();
-        self.stdout.line(&json_text::compact(value));
+        self.stdout.json_text(&json_text::compact(value));
     }
 
     /// Ends what was being written.
@@ -81,7 +81,7 @@ impl Reporter {
     /// Prints the answer, as far as that has not been done.
     pub(super) fn answer(&mut self, response: &TurnResponse) {
         if let Some(structured) = &response.structured {
-            self.stdout.line(&self.stdout.shown(&json_text::pretty(structured)));
+            self.stdout.json_text(&json_text::pretty(structured));
         } else if self.has_said_text {
             self.end_line();
         } else {

@@ -25,12 +25,11 @@ use crate::{
 
 pub(super) async fn run(task: Task, model: SystemModel) -> Result<Ended, Failure> {
     let model = model.open().await;
-    let end = match model.expect_available() {
+    let end = match model.expect_available().await {
         Ok(()) => ask(task, &model).await,
         Err(failure) => Err(failure),
     };
-    model.close().await;
-    end
+    model.close(end).await
 }
 
 async fn ask(task: Task, model: &OpenModel) -> Result<Ended, Failure> {

@@ -46,6 +46,9 @@ pub(super) fn of(seen: &Seen) -> String {
         let how = exit.exit.split("; its last words: ").next().unwrap_or_default();
         lines.add("Ended", &format!("{} {how}", exit.worker));
         let words: Vec<_> = exit.stderr.iter().filter(|line| !line.trim().is_empty()).collect();
+        if words.is_empty() {
+            lines.add("", "| (it said nothing)");
+        }
         for line in &words[words.len().saturating_sub(SHOWN_WORDS)..] {
             lines.add("", &format!("| {line}"));
         }
@@ -86,7 +89,7 @@ fn abilities(capabilities: Capabilities) -> String {
     let Capabilities { streaming, native_tools, guided_generation, token_count, images } = capabilities;
     let all = [
         (streaming, "streaming"),
-        (native_tools, "tool calls of its own"),
+        (native_tools, "native tool calls"),
         (guided_generation, "guided generation"),
         (token_count, "token counts"),
         (images, "images"),

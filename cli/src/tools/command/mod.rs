@@ -14,10 +14,12 @@ mod tests;
 use std::{fmt, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use oam_agent::{ToolCall, ToolOutput, json_text};
+use tokio::sync::Semaphore;
 
+use crate::{recording, script_file};
 use process::{Limits, Process};
 
-pub(crate) use process::all_ended;
+pub(crate) use process::{all_ended, end_all};
 
 /// How long a call may take, unless the tool says otherwise.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -27,11 +29,15 @@ pub(crate) const DEFAULT_LONGEST_OUTPUT: usize = 8000;
 /// How long a process that is to end has, before it is killed.
 const TERMINATION_GRACE: Duration = Duration::from_secs(1);
 
+/// How many calls run at the same time; others wait, and their time with them. Each takes three pipes, and some systems
+/// give a process no more than 256 descriptors.
+static PLACES: Semaphore = Semaphore::const_new(32);
+
 const ARGUMENTS_VARIABLE: &str = "OAM_TOOL_ARGUMENTS";
 const NAME_VARIABLE: &str = "OAM_TOOL_NAME";
 const CALL_ID_VARIABLE: &str = "OAM_TOOL_CALL_ID";
-/// The script is for `oam` itself. An `oam` that a tool starts is another one.
-const SCRIPT_VARIABLE: &str = "OAM_SCRIPT";
+/// These are for `oam` itself. An `oam` that a tool starts is another one, and would write to the same recording.
+const OWN_VARIABLES: [&str; 2] = [script_file::VARIABLE, recording::RECORD_VARIABLE];
 
 /// The longest variable that Linux hands to a program, with name and end, in bytes.
 const LONGEST_VARIABLE: usize = 128 << 10;
@@ -79,6 +85,8 @@ impl CommandTool {
     /// # Panics
     /// Outside of a tokio runtime.
     pub(crate) async fn run(self: Arc<Self>, call: Arc<ToolCall>) -> ToolOutput {
+        // It is never closed.
+        let _place = PLACES.acquire().await;
         let arguments = json_text::compact(&call.arguments);
         let command = self.command(&call, &arguments);
         let limits = Limits { time: self.time_limit, grace: TERMINATION_GRACE, stdout: self.longest_output };
@@ -93,10 +101,12 @@ impl CommandTool {
 
     fn command(&self, call: &ToolCall, arguments: &str) -> Command {
         let mut command = Command::new(&self.program);
+        for variable in OWN_VARIABLES {
+            command.env_remove(variable);
+        }
         command
             .args(&self.arguments)
             .current_dir(&self.working_folder)
-            .env_remove(SCRIPT_VARIABLE)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env(NAME_VARIABLE, &call.name)
             .env(CALL_ID_VARIABLE, call.id.as_str());

@@ -26,7 +26,7 @@ use tokio::{
     sync::oneshot,
     time::{Instant, sleep, timeout, timeout_at},
 };
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::captured::{Captured, Keep, Reading};
 
@@ -40,12 +40,20 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 
 /// The tasks that own processes.
 static OWNERS: LazyLock<TaskTracker> = LazyLock::new(TaskTracker::new);
+/// All processes are to end.
+static ENDING: LazyLock<CancellationToken> = LazyLock::new(CancellationToken::new);
 
 /// Resolves once all processes of tools have been reaped, also those that nobody waits for. To be awaited before the
 /// runtime ends, which kills what is left.
 pub(crate) async fn all_ended() {
     OWNERS.close();
     OWNERS.wait().await;
+}
+
+/// Ends all processes of tools, now and later ones; resolves once they have been reaped.
+pub(crate) async fn end_all() {
+    ENDING.cancel();
+    all_ended().await;
 }
 
 /// How much of a process is waited for.
@@ -118,6 +126,7 @@ impl Process {
                 status = leader.child.wait() => WhyEnded::ByItself(status),
                 () = sleep(limits.time) => WhyEnded::TimeLimit,
                 () = waiting.closed() => WhyEnded::NobodyWaits,
+                () = ENDING.cancelled() => WhyEnded::NobodyWaits,
                 never = talking => never,
             }
         };

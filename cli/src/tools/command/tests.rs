@@ -247,9 +247,11 @@ async fn a_tool_and_its_children_have_a_moment_to_end_in_order() {
     let polite = "trap 'echo bye >&3; exit' TERM; echo up >&3; while :; do sleep 0.05; done";
     for line in [polite.to_owned(), format!("({polite}) & wait")] {
         let mut witness = Witness::new();
-        let process = Process::start(witness.shell(&line).command(&call(&json!({})), "{}")).unwrap();
+        let command = witness.shell(&line).command(&call(&json!({})), "{}");
         let patient = Limits { time: DEADLINE, grace: DEADLINE, stdout: 0 };
-        let running = tokio::spawn(process.run(Vec::new(), patient));
+        // Started where it is waited for: whoever never began to wait leaves no time.
+        let running =
+            tokio::spawn(async move { Process::start(command).unwrap().run(Vec::new(), patient).await });
         assert_eq!(witness.line().await, "up");
         running.abort();
         assert_eq!(witness.rest().await, ["bye"], "{line}");

@@ -84,8 +84,8 @@ async fn outputs_of_tools_are_quoted_one_by_one_also_when_a_saved_turn_goes_on()
     for resumes in [false, true] {
         let recorder = Recorder::new(RecordingDetail::default());
         let model = recorder.model(session("gorm"), Arc::new(Actor::new([answer("There.")])));
-        let recorded = [r#"{"state": "shipped"}"#, "neutral (8)\n"];
-        noticed(&*model, after_tools(&recorded, resumes)).await;
+        let returned = [r#"{"state": "shipped"}"#, "neutral (8)\n"];
+        noticed(&*model, after_tools(&returned, resumes)).await;
         let document = recorder.document();
         assert!(
             document.contains(r#""outputs":["{\"state\": \"shipped\"}","neutral (8)\n"]}"#),
@@ -96,16 +96,16 @@ async fn outputs_of_tools_are_quoted_one_by_one_also_when_a_saved_turn_goes_on()
         let refused = async |outputs: &[&str]| {
             refusal(&*replay(&document).model(session("gorm")), after_tools(outputs, resumes)).await
         };
-        let message = refused(&[recorded[0], "neutral (7)\n"]).await;
+        let message = refused(&[returned[0], "neutral (7)\n"]).await;
         let expected =
             r#"what the tools returned differs. Recorded: "neutral (8)\n". Asked: "neutral (7)\n"."#;
         assert!(message.contains(expected), "{message}");
-        let message = refused(&[recorded[0]]).await;
+        let message = refused(&[returned[0]]).await;
         let expected =
             r#"Recorded: "{\"state\": \"shipped\"}", "neutral (8)\n". Asked: "{\"state\": \"shipped\"}"."#;
         assert!(message.contains(expected), "{message}");
         assert_eq!(
-            noticed(&*replay(&document).model(session("gorm")), after_tools(&recorded, resumes)).await,
+            noticed(&*replay(&document).model(session("gorm")), after_tools(&returned, resumes)).await,
             answer("There.")
         );
     }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use oam_tests::{oam_binary, procfs};
+use oam_tests::{oam_command, procfs};
 
 /// Requests that may be unanswered.
 const WINDOW: usize = 256;
@@ -24,19 +24,15 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command
-            .env_remove("OAM_SCRIPT")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the process starts");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the process starts");
         let input = child.stdin.take().expect("a pipe");
         let output = child.stdout.take().expect("a pipe");
         Self { child, input, output, buffer: vec![0; 256 * 1024], filled: 0 }
     }
 
     pub(crate) fn oam() -> Self {
-        let mut command = Command::new(oam_binary());
+        let mut command = oam_command();
         command.arg("stdio");
         Self::start(command)
     }

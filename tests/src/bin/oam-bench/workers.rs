@@ -17,7 +17,7 @@ use oam_ipc::{
     Entry, FromWorker, Generate, GenerationOptions, Message, Outcome, Segment, StepId, ToWorker, TokenUsage,
     ToolMode, encode,
 };
-use oam_tests::oam_binary;
+use oam_tests::{oam_binary, oam_command};
 use serde_json::{Value, json};
 
 use crate::{
@@ -154,7 +154,7 @@ fn turn(oam: &mut Pipe, params: &Value) -> Duration {
 fn served(script: &ScriptFile, arguments: &[&str], faults: &[String]) -> Pipe {
     let mut worker = script.worker();
     worker.extend_from_slice(faults);
-    let mut command = Command::new(oam_binary());
+    let mut command = oam_command();
     command.args(["stdio", "--log-level", "error", "--worker", &shell_words::join(worker)]).args(arguments);
     Pipe::start(command)
 }

@@ -1,13 +1,9 @@
 //! External tools: exit code 10, and going on.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ids, order_and_weather, respond};
-use crate::run::Ended;
-
-fn saved(told: &Ended, name: &str) -> Value {
-    serde_json::from_slice(&std::fs::read(told.path(name)).unwrap()).unwrap()
-}
+use crate::run::{Ended, oam_without_terminal};
 
 /// A turn that waits for `o`, saved in `t.json`.
 fn pending() -> Ended {
@@ -29,7 +25,7 @@ fn a_call_of_an_external_tool_ends_the_process_with_10() {
     assert_eq!(result["transcript"].as_str(), told.path("t.json").canonicalize().unwrap().to_str());
     assert!(told.stderr.contains("t.json"));
 
-    let pending = &saved(&told, "t.json")["oam"]["pending"];
+    let pending = &told.saved("t.json")["oam"]["pending"];
     assert_eq!(ids(&pending["calls"]), ["o"]);
     assert_eq!(ids(&pending["completed"]), ["w"], "the round has been finished");
     assert_eq!(pending["order"], json!(["o", "w"]));
@@ -50,7 +46,7 @@ fn ids_agree_everywhere() {
     assert_eq!((&last["type"], &last["status"]), (&json!("tool_calls"), &json!("tool_calls")));
     let id = last["calls"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(started["call"]["id"], *id);
-    let entries = saved(&told, "t.json")["transcript"]["transcript"]["entries"].clone();
+    let entries = told.saved("t.json")["transcript"]["transcript"]["entries"].clone();
     assert_eq!(entries[2]["toolCalls"][0]["id"], *id);
 
     let output = format!("{id}=shipped");
@@ -76,6 +72,17 @@ fn without_a_name_the_conversation_goes_into_a_temporary_file() {
         .script(&json!([{"template": "{toolOutput}"}]))
         .ends_with(0);
     assert!(std::fs::exists(&path).unwrap());
+}
+
+#[test]
+fn an_empty_name_of_the_folder_for_temporary_files_is_none() {
+    let told = respond(["--tools", "tools.json", "--json", "Order?"])
+        .env("TMPDIR", "")
+        .script(&json!([order_and_weather()]))
+        .ends_with(10);
+    let path = told.json()["transcript"].as_str().unwrap().to_owned();
+    assert!(path.starts_with("/tmp/oam-"), "{path}");
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn outputs_continue_the_turn() {
     assert_eq!(result["steps"].as_array().unwrap().len(), 1, "those of this invocation");
 
     // In the saved conversation each call has its output, in the same order.
-    let entries = saved(&told, "t.json")["transcript"]["transcript"]["entries"].as_array().unwrap().clone();
+    let entries = told.saved("t.json")["transcript"]["transcript"]["entries"].as_array().unwrap().clone();
     let calls: Vec<_> = entries.iter().filter_map(|entry| entry.get("toolCalls")).flat_map(ids).collect();
     let outputs: Vec<_> = entries
         .iter()
@@ -203,7 +210,7 @@ fn a_turn_can_wait_again_and_counts_on() {
         .ends_with(10);
     let call = again.json()["calls"][0]["id"].as_str().unwrap().to_owned();
     assert_ne!(call, "o");
-    let pending = saved(&again, "t.json")["oam"]["pending"].clone();
+    let pending = again.saved("t.json")["oam"]["pending"].clone();
     assert_eq!((&pending["roundsUsed"], &pending["callsUsed"]), (&json!(2), &json!(3)));
 
     let output = format!("{call}=lost");
@@ -236,7 +243,7 @@ fn a_schema_is_kept_until_the_answer() {
             .file("s.json", schema.to_string())
             .script(&json!([order_and_weather()]))
             .ends_with(10);
-    assert_eq!(saved(&told, "t.json")["oam"]["schema"], schema);
+    assert_eq!(told.saved("t.json")["oam"]["schema"], schema);
     let told = told
         .then([
             "respond",
@@ -251,19 +258,27 @@ fn a_schema_is_kept_until_the_answer() {
         .script(&json!([{"json": {"a": "1", "b": "2"}}]))
         .ends_with(0);
     assert_eq!(told.json()["structured"].to_string(), r#"{"b":"2","a":"1"}"#);
-    assert!(saved(&told, "t.json")["oam"].get("schema").is_none());
+    assert!(told.saved("t.json")["oam"].get("schema").is_none());
 }
 
 #[test]
 fn asking_needs_a_terminal() {
-    if std::fs::File::open("/dev/tty").is_ok() {
-        // Whoever runs the tests has one, and with it every program that they start.
-        return;
-    }
-    let told = respond(["--tools", "tools.json", "--ask-tools", "Order?", "--json"])
+    let told = oam_without_terminal(["respond", "--ask-tools", "Order?", "--json"])
         .script(&json!([order_and_weather()]))
         .ends_with(2);
     let (code, message) = told.error();
     assert_eq!(code, "usage");
     assert!(message.contains("--ask-tools") && message.contains("terminal"), "{message}");
+}
+
+#[test]
+fn an_id_of_a_call_is_a_value_whatever_it_begins_with() {
+    let steps =
+        json!([{"toolCalls": [{"name": "lookup_order", "arguments": {"order_id": "A7"}, "id": "-$(x)"}]}]);
+    let told = respond(["--tools", "tools.json", "-v", "--save-transcript", "t.json", "Order?"]);
+    let told = told.script(&steps).ends_with(10);
+    // The hint can be pasted into a shell, and nothing in it is run.
+    assert!(told.stderr.contains("--tool-output '-$(x)'=…"), "{}", told.stderr);
+    let told = told.then(["respond", "--resume", "t.json", "--tool-output", "-$(x)=shipped"]);
+    assert_eq!(told.script(&json!([{"template": "{toolOutput}"}])).ends_with(0).stdout, "shipped\n");
 }

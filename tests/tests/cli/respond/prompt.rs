@@ -23,8 +23,7 @@ fn words_are_joined_and_piped_text_is_appended() {
 fn instructions_come_from_the_flag() {
     let saved = |run: Run| {
         let told = run.script(&json!([{"text": "Hi."}])).ends_with(0);
-        let file: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(told.path("c.json")).unwrap()).unwrap();
+        let file = told.saved("c.json");
         file["transcript"]["transcript"]["entries"][0].clone()
     };
     let entry = saved(respond(["Hello!", "-i", "You are Gorm.", "--save-transcript", "c.json"]));
@@ -48,22 +47,33 @@ fn generation_flags_reach_the_model() {
     ])
     .script(&json!([{"text": "Hi."}]))
     .ends_with(0);
-    let file: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(told.path("c.json")).unwrap()).unwrap();
+    let file = told.saved("c.json");
     let options = &file["transcript"]["transcript"]["entries"][0]["options"];
     assert_eq!(*options, json!({"temperature": 0.5, "maximumResponseTokens": 20}));
+}
+
+/// As much of an image as is looked at here.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+#[test]
+fn a_file_that_is_no_image_is_told_apart_before_the_model_is_asked() {
+    for content in ["", "{}", "RIFF\0\0\0\0WAVE"] {
+        let run = respond(["--image", "a.png", "What is it?", "--json"]).file("a.png", content);
+        let (code, message) = run.script(&json!([{"text": "A gate."}])).ends_with(2).error();
+        assert_eq!(code, "invalid_input");
+        assert!(message.contains("a.png: is no image that is known here"), "{message}");
+    }
 }
 
 #[test]
 fn images_come_before_the_text() {
     let told = respond(["--image", "a b.png", "--image", "./c.png", "--save-transcript", "t.json"])
-        .file("a b.png", "")
-        .file("c.png", "")
+        .file("a b.png", PNG)
+        .file("c.png", PNG)
         .stdin("")
         .script(&json!([{"text": "A gate."}]))
         .ends_with(0);
-    let file: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(told.path("t.json")).unwrap()).unwrap();
+    let file = told.saved("t.json");
     let contents = file["transcript"]["transcript"]["entries"][0]["contents"].as_array().unwrap().clone();
     assert_eq!(contents.len(), 3);
     assert!(contents[0]["url"].as_str().unwrap().starts_with("file:///"));
@@ -72,10 +82,25 @@ fn images_come_before_the_text() {
 }
 
 #[test]
+fn an_image_is_a_file() {
+    for name in [".", "/dev/null", "nowhere.png"] {
+        let (code, message) = respond(["--image", name, "--json", "What is it?"]).ends_with(2).error();
+        assert_eq!(code, "invalid_input");
+        assert!(message.contains(name.trim_start_matches('.')), "{message}");
+    }
+    let told = respond(["Hello!"]).script(&json!([])).ends_with(0);
+    nix::unistd::mkfifo(&told.path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // Nobody writes to the pipe: to open it would be to wait for ever.
+    let (_, message) =
+        told.then(["respond", "--image", "pipe", "--json", "What is it?"]).ends_with(2).error();
+    assert!(message.ends_with("/pipe: is not a file"), "{message}");
+}
+
+#[test]
 fn a_model_that_cannot_see_is_not_shown_images() {
     let worker = |flag: &str| format!("{} worker scripted {flag}", oam_tests::oam_binary().display());
     let ask = |flag: &str| {
-        respond(["What is it?", "--image", "a.png", "--json", "--worker", &worker(flag)]).file("a.png", "")
+        respond(["What is it?", "--image", "a.png", "--json", "--worker", &worker(flag)]).file("a.png", PNG)
     };
     ask("--images").ends_with(0);
     let (code, message) = ask("").ends_with(2).error();

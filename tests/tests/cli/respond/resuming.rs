@@ -28,7 +28,7 @@ fn conversations_of_other_programs_go_on_with_their_tools_as_external_ones() {
             .script(&json!([{"toolCalls": [{"name": "look", "id": "l"}]}]))
             .ends_with(10);
         assert_eq!(told.json()["calls"][0]["id"], "l");
-        let saved: Value = serde_json::from_slice(&std::fs::read(told.path("d.json")).unwrap()).unwrap();
+        let saved = told.saved("d.json");
         let entries = &saved["transcript"]["transcript"]["entries"];
         assert_eq!(entries[0]["contents"][0]["text"], "You are Gorm.");
         assert_eq!(entries.as_array().unwrap().len(), 5);
@@ -56,7 +56,7 @@ fn flags_replace_what_was_saved() {
     .script(&json!([{"text": "Hi."}]))
     .ends_with(0);
     assert_eq!(told.json()["steps"][0]["enabledTools"], json!(["go"]));
-    let saved: Value = serde_json::from_slice(&std::fs::read(told.path("d.json")).unwrap()).unwrap();
+    let saved = told.saved("d.json");
     let setup = &saved["transcript"]["transcript"]["entries"][0];
     assert_eq!(setup["contents"][0]["text"], "You are Mira.");
     assert_eq!(setup["tools"].as_array().unwrap().len(), 1);

@@ -1,5 +1,6 @@
 //! `oam respond` at a terminal: what people see, and questions for outputs of external tools.
 
+use nix::sys::signal::Signal;
 use oam_tests::{
     Terminal,
     terminal::{TerminalBuilder, keys},
@@ -92,10 +93,14 @@ fn people_are_told_what_tools_do_and_how_to_go_on() {
 }
 
 #[test]
-fn an_interrupt_at_a_question_ends_it_all() {
-    let terminal = at_terminal(["--ask-tools", "Look up A."]).script(&json!([lookups(&["A"])])).start();
-    terminal.shows("output (text").press(keys::CTRL_C);
-    terminal.ends_with(130);
+fn a_signal_at_a_question_ends_it_all() {
+    let asked = || {
+        let terminal = at_terminal(["--ask-tools", "Look up A."]).script(&json!([lookups(&["A"])])).start();
+        terminal.shows("output (text");
+        terminal
+    };
+    asked().press(keys::CTRL_C).ends_with(130);
+    asked().signal(Signal::SIGTERM).ends_with(143);
 }
 
 #[test]
@@ -103,4 +108,9 @@ fn an_answer_does_not_steer_the_terminal() {
     let terminal = at_terminal(["Hi"]).script(&json!([{"text": "\u{1b}[2J\u{7}gone"}])).start();
     let ended = terminal.ends_with(0);
     assert!(ended.screen.contains("\\u{1b}[2J\\u{7}gone"), "{}", ended.screen);
+
+    // JSON escapes some control characters anyway, and stays JSON.
+    let terminal = at_terminal(["--json", "Hi"]).script(&json!([{"text": "\u{1b}\u{9b}2J"}])).start();
+    let ended = terminal.ends_with(0);
+    assert!(ended.screen.contains("\\u001b\\u009b2J"), "{}", ended.screen);
 }

@@ -2,13 +2,13 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
 };
 
 use fastrand::Rng;
-use oam_tests::{DEADLINE, Monitor, ToolCall, oam_binary};
+use oam_tests::{DEADLINE, Monitor, ToolCall, oam_command};
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
@@ -54,10 +54,9 @@ impl Watch {
 
 impl Connection {
     pub(crate) fn start(seed: u64) -> Self {
-        let mut child = Command::new(oam_binary())
+        let mut child = oam_command()
             // Answers that come too late are part of the game.
             .args(["stdio", "--log-level", "error"])
-            .env_remove("OAM_SCRIPT")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -11,7 +11,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use oam_tests::{DEADLINE, Id, Message, Monitor, RpcError, ToolCall, oam_binary};
+use oam_tests::{DEADLINE, Id, Message, Monitor, RpcError, ToolCall, oam_command};
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
@@ -68,11 +68,9 @@ impl Exchange {
 impl Client {
     /// Starts `oam stdio` with arguments.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(oam_binary())
+        let mut child = oam_command()
             .arg("stdio")
             .args(arguments)
-            .env_remove("OAM_SCRIPT")
-            .env_remove("OAM_WORKER")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
