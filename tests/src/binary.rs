@@ -46,6 +46,7 @@ pub fn clean_command(program: impl AsRef<OsStr>) -> Command {
         "OAM_RECORD_APPEND",
         "OAM_RECORD_REDACT",
         "OAM_RECORD_PACE",
+        "OAM_RECORD_APPEND",
         "OAM_REPLAY_MATCH",
         "NO_COLOR",
     ] {

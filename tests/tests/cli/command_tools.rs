@@ -10,7 +10,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use oam_tests::{oam_command, procfs};
+use oam_tests::{clean_command, oam_binary, oam_command, procfs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -114,7 +114,7 @@ fn more_calls_than_there_are_descriptors_for_wait_their_turn() {
         .ends_with(0);
     let line =
         "ulimit -n 160; exec \"$0\" respond --json --no-stdin --max-tool-calls 100 --tools tools.json Go.";
-    let ended = Command::new("sh")
+    let ended = clean_command("sh")
         .args(["-c", line])
         .arg(oam_binary())
         .current_dir(told.path(""))
