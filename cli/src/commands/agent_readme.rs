@@ -122,6 +122,7 @@ fn facts(commands: &[Described]) -> Value {
             "OAM_SCRIPT": "a script file that is played instead of asking a model",
             "OAM_WORKER": "the program that asks the model, with its arguments",
             "OAM_RECORD": "a file to write what the model answers to: a script for OAM_SCRIPT",
+            "OAM_RECORD_APPEND": "not empty: what is in that file stays",
             "NO_COLOR": "not empty: no colours",
         },
         "limits": {"contextTokens": DEFAULT_CONTEXT_SIZE, "recommendedToolsPerRequest": "3-5"},
