@@ -8,7 +8,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use oam_tests::{DEADLINE, Monitor, ToolCall, oam_command};
+use oam_tests::{DEADLINE, Monitor, ToolCall};
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
@@ -54,7 +54,7 @@ impl Watch {
 
 impl Connection {
     pub(crate) fn start(seed: u64) -> Self {
-        let mut child = oam_command()
+        let mut child = crate::oam()
             // Answers that come too late are part of the game.
             .args(["stdio", "--log-level", "error"])
             .stdin(Stdio::piped())

@@ -11,7 +11,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use oam_tests::{DEADLINE, Id, Message, Monitor, RpcError, ToolCall, oam_command};
+use oam_tests::{DEADLINE, Id, Message, Monitor, RpcError, ToolCall};
 use serde_json::{Value, json};
 use wait_timeout::ChildExt;
 
@@ -68,7 +68,7 @@ impl Exchange {
 impl Client {
     /// Starts `oam stdio` with arguments.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = oam_command()
+        let mut child = crate::oam()
             .arg("stdio")
             .args(arguments)
             .stdin(Stdio::piped())
