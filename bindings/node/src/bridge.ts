@@ -157,6 +157,11 @@ export class Bridge implements AsyncDisposable {
     return this.#toolbox.resolve(params);
   }
 
+  /** @internal For handles: calls what the user gave, and tells `onError` if it fails. */
+  guard(callback: () => unknown): void {
+    this.#connection.guard(callback);
+  }
+
   async createSession(params: WithTools<SessionCreateParams> = {}): Promise<Session> {
     const { session, warnings } = await this.request("session/create", this.resolveTools(params));
     return new Session(this, session, warnings);
@@ -273,7 +278,7 @@ export class Bridge implements AsyncDisposable {
 
   #ended(exit: ProcessExit): ProcessExit {
     const data = { code: "process_exited", ...exit } as const;
-    this.#abandonAll(new OamError("process_exited", `${describeExit(exit)}.`, data));
+    this.#abandonAll(new OamError("process_exited", describeExit(exit), data));
     return exit;
   }
 

@@ -45,9 +45,9 @@ export class Npc {
     const grow = lineGrower();
     const handle = (event: NpcEvent) => {
       const shown = grow(event);
-      onEvent?.(event);
-      if (shown !== undefined) onLine?.(shown);
-      if (event.type === "emotion") onEmotion?.(event.emotion);
+      this.#bridge.guard(() => onEvent?.(event));
+      if (shown !== undefined) this.#bridge.guard(() => onLine?.(shown));
+      if (event.type === "emotion") this.#bridge.guard(() => onEmotion?.(event.emotion));
     };
     const streams = onLine !== undefined || onEmotion !== undefined || onEvent !== undefined;
     return this.#talk(line, say, streams ? handle : undefined);

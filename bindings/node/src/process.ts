@@ -182,6 +182,6 @@ function spawnError(error: NodeJS.ErrnoException, options: ProcessOptions): OamE
 /** The end of a process, in words. */
 export function describeExit(exit: ProcessExit): string {
   const how = exit.signal === null ? `exited with code ${exit.exitCode}` : `was killed by ${exit.signal}`;
-  const words = exit.stderr.length === 0 ? "" : `; its last words: ${exit.stderr.slice(-3).join("\n")}`;
-  return `oam ${how}${words}`;
+  const words = exit.stderr.filter((line) => line.trim() !== "").slice(-5);
+  return words.length === 0 ? `oam ${how}.` : `oam ${how}; its last words: ${words.join("\n")}`;
 }

@@ -49,8 +49,8 @@ export class Session {
   respond<Structured = JsonValue>(prompt: string, options: RespondOptions = {}): Promise<Reply<Structured>> {
     const { onText, onEvent, ...turn } = options;
     const handle = (event: SessionEvent) => {
-      onEvent?.(event);
-      if (event.type === "text") onText?.(event.delta, event);
+      this.#bridge.guard(() => onEvent?.(event));
+      if (event.type === "text") this.#bridge.guard(() => onText?.(event.delta, event));
     };
     const streams = onText !== undefined || onEvent !== undefined;
     return this.#respond(prompt, turn, streams ? handle : undefined);
