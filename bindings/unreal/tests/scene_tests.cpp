@@ -321,7 +321,7 @@ void play_scene(const Json& scene) {
 }  // namespace
 
 void add_scene_tests(const std::string& file) {
-    const Json scenes = testing::read_json(file);
+    const Json scenes = oam::read_json_file(file).value();
     for (const Json& scene : scenes["scenes"].items()) {
         testing::add("scene: " + scene["name"].as_string(), [scene] { play_scene(scene); });
     }

@@ -2,10 +2,7 @@
 #pragma once
 
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -47,17 +44,6 @@ template <class Actual, class Expected>
 void expect_equal(const Actual& actual, const Expected& expected, const char* what, const char* file, int line) {
     expect(actual == expected, std::string(what) + " is " + show(actual) + ", not " + show(expected), file, line);
 }
-
-inline std::string read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        std::fprintf(stderr, "%s cannot be read\n", path.c_str());
-        std::exit(1);
-    }
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-inline oam::Json read_json(const std::string& path) { return oam::parse_json(read_file(path)).value(); }
 
 /// Runs all tests, or those with `only` in their names; the program's exit code.
 inline int run_all(const std::string& only) {

@@ -87,6 +87,12 @@ public:
         return done();
     }
 
+    /// Pumps until nothing is pending or the time is over; returns whether nothing is.
+    bool pump_until_idle(std::chrono::milliseconds time = std::chrono::seconds(30)) {
+        const auto core = core_;
+        return pump_until([&] { return !core || !core->has_pending(); }, time);
+    }
+
     // -- requests
 
     /// Sends any request; returns its id. `on_event` gets the events of a request that streams.

@@ -155,6 +155,12 @@ public:
     }
 
     bool is_pumping() const { return pumping_; }
+
+    bool has_pending() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return !pending_.empty();
+    }
+
     bool wait_until(std::chrono::steady_clock::time_point end) { return native_->inbox().wait_until(end); }
 
     void close() {

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <locale>
 #include <sstream>
@@ -33,6 +35,9 @@ Result<Json> parse_json(std::string_view text);
 /// Writes a value in one line. NaN, infinities, text that is not UTF-8 and more than 100 levels have no JSON: the error names the
 /// place, beginning with `name`.
 Result<std::string> to_json(const Json& value, std::string_view name = "value");
+
+/// Reads a file of JSON.
+Result<Json> read_json_file(const std::string& path);
 
 namespace detail {
 
@@ -395,6 +400,12 @@ private:
 }  // namespace detail
 
 inline Result<Json> parse_json(std::string_view text) { return detail::JsonReader(text).read(); }
+
+inline Result<Json> read_json_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Error::invalid_params("'" + path + "' cannot be read.");
+    return parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
+}
 
 inline Result<std::string> to_json(const Json& value, std::string_view name) {
     detail::JsonWriter writer;
