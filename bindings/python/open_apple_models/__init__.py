@@ -1,8 +1,8 @@
 """Tool-calling agents and game characters on on-device language models.
 
-async with Bridge() as bridge:
-    session = await bridge.create_session("You are a smith.")
-    print((await session.respond("Got any swords?"))["text"])
+>>> async with Bridge() as bridge:
+...     session = await bridge.create_session("You are a smith.")
+...     print((await session.respond("Got any swords?"))["text"])
 """
 
 from ._bridge import Bridge, _live_bridges

@@ -10,11 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import (
     Any,
     Callable,
-    Dict,
-    List,
-    Optional,
     TypeVar,
-    Union,
     cast,
     overload,
 )
@@ -53,8 +49,9 @@ _live_bridges: dict[int, Bridge] = {}
 class Bridge:
     """A connection to an `oam` of its own: the library in this process, or a process that is started.
 
-    What is named beats what is found: `library`, `command` (or `environment`, which is for a process), `OAM_LIBRARY`, `OAM_BIN`,
-    then the first library or program that is there. Raises `OSError` if there is neither, and says where it looked.
+    What is named beats what is found: `library`, `command` (or `environment`, which is for a process), `OAM_LIBRARY`,
+    `OAM_BIN`, then the first library or program that is there. Raises `OSError` if there is neither, and says where it
+    looked.
 
     * `library`: the path of `libOpenAppleModelsFFI`.
     * `loop`: the event loop on which everything happens. Otherwise that of the first request. A bridge can move to another
@@ -65,7 +62,8 @@ class Bridge:
 
     Without a running event loop use `call_blocking`; tools and handlers of notifications then run on other threads.
 
-    Close a bridge, best by `with` or `async with`. In a child made by `os.fork` the parent's bridges are closed: make a new one there.
+    Close a bridge, best by `with` or `async with`. In a child made by `os.fork` the parent's bridges are closed: make
+    a new one there.
     """
 
     @overload
@@ -132,8 +130,8 @@ class Bridge:
         return self._is_open
 
     def close(self) -> None:
-        """Ends `oam`. Pending requests fail with `shut_down`, blocking calls of other threads with `cancelled`; running tools are
-        cancelled. May be called from any thread, and again.
+        """Ends `oam`. Pending requests fail with `shut_down`, blocking calls of other threads with `cancelled`;
+        running tools are cancelled. May be called from any thread, and again.
         """
         self._is_open = False
         self._dispatcher.close(shut_down())
@@ -176,19 +174,20 @@ class Bridge:
         self._transport.send(notification(method, params))
 
     async def request(self, method: str, params: OptionalObject = None, on_event: EventHandler | None = None) -> Json:
-        """A method's result, or its `BridgeError`. `on_event` gets the params of every notification that belongs to the
-        request. Raises `ValueError` or `TypeError`, before anything is sent, for params that are not JSON.
+        """A method's result, or its `BridgeError`. `on_event` gets the params of every notification that belongs to
+        the request. Raises `ValueError` or `TypeError`, before anything is sent, for params that are not JSON.
 
-        If the task that waits is cancelled and nothing else is pending on the same session or NPC, what runs there is cancelled.
+        If the task that waits is cancelled and nothing else is pending on the same session or NPC, what runs there is
+        cancelled.
         """
         return await self._dispatcher.request(method, params, on_event)
 
     def call_blocking(self, method: str, params: OptionalObject = None, timeout: float | None = 30.0) -> Json:
         """A method's result, awaited on this thread for at most `timeout` seconds (None or 0: for ever).
 
-        After that it raises `timeout` and the request is cancelled; over a process with it everything else that waits in the
-        queue of the same session or NPC. Methods without a queue (decisions, content, barks) then go on there, unheard. On the
-        event loop's own thread tools cannot run meanwhile.
+        After that it raises `timeout` and the request is cancelled; over a process with it everything else that waits
+        in the queue of the same session or NPC. Methods without a queue (decisions, content, barks) then go on there,
+        unheard. On the event loop's own thread tools cannot run meanwhile.
         """
         request: Request = self._dispatcher.make_request(method, params)
         if self._transport.is_receiving():
@@ -199,7 +198,8 @@ class Bridge:
         return response.get("result")
 
     def on_notification(self, method: str, handler: EventHandler) -> None:
-        """The handler gets the params of all notifications of a method, such as `supervisor/event`. There may be several."""
+        """The handler gets the params of all notifications of a method, such as `supervisor/event`. There may be
+        several."""
         self._dispatcher.on_notification(method, handler)
 
     async def initialize(self, client_name: str = "python") -> Object:
@@ -232,14 +232,15 @@ class Bridge:
         handler: AnyHandler,
         timeout: float | None = None,
     ) -> None:
-        """The handler gets the arguments, and a `ToolContext` if it has a second parameter. It returns text or any JSON value; what
-        it raises is told to the model. It may be a coroutine function, which is cancelled when nobody waits for it any more, for
-        instance after `timeout` seconds. `parameters` is the JSON Schema of the arguments.
+        """The handler gets the arguments, and a `ToolContext` if it has a second parameter. It returns text or any
+        JSON value; what it raises is told to the model. It may be a coroutine function, which is cancelled when nobody
+        waits for it any more, for instance after `timeout` seconds. `parameters` is the JSON Schema of the arguments.
         """
         self._dispatcher.tools.register(name, description, parameters, handler, timeout)
 
     def tool_definitions(self, names: Tools | None = None) -> list[Object]:
-        """The definitions of all registered tools, or those named. Raises `KeyError` for a name that is not registered."""
+        """The definitions of all registered tools, or those named. Raises `KeyError` for a name that is not
+        registered."""
         return self._dispatcher.tools.definitions(names)
 
     def _definitions(self, tools: Tools | None) -> list[Object] | None:
@@ -256,7 +257,8 @@ class Bridge:
         history: OptionalObject = None,
         session: str | None = None,
     ) -> Session:
-        """An agent. `tools` are names of registered tools, or definitions; `history` is a saved transcript to go on from."""
+        """An agent. `tools` are names of registered tools, or definitions; `history` is a saved transcript to go on
+        from."""
         params = given(
             instructions=instructions,
             tools=self._definitions(tools),
@@ -296,13 +298,13 @@ class Bridge:
         self,
         state: Mapping[str, Any],
         npc: str | None = None,
-        tools: Tools | None | Unset = _UNSET,
+        tools: Tools | Unset | None = _UNSET,
         options: OptionalObject | Unset = _UNSET,
-        world: str | World | None | Unset = _UNSET,
+        world: str | World | Unset | None = _UNSET,
         model: Json = None,
     ) -> NPC:
-        """A character from what `NPC.state` gave. Of `tools`, `options` and `world` those that are left out are as they were
-        saved; None is none.
+        """A character from what `NPC.state` gave. Of `tools`, `options` and `world` those that are left out are as
+        they were saved; None is none.
         """
         params = {"state": state, **given(npc=npc, model=model)}
         if not isinstance(tools, Unset):
@@ -336,8 +338,8 @@ class Bridge:
         fallback: str | None = None,
         **settings: Any,
     ) -> Decision:
-        """Has a character choose one of the options. `fallback` is the option that is chosen where the model may not answer.
-        `settings` are `instructions`, `temperature`, `max_tool_rounds`, `tool_timeout_seconds`, `model`.
+        """Has a character choose one of the options. `fallback` is the option that is chosen where the model may not
+        answer. `settings` are `instructions`, `temperature`, `max_tool_rounds`, `tool_timeout_seconds`, `model`.
         """
         params = given(
             situation=situation,
@@ -354,8 +356,8 @@ class Bridge:
     async def decide_many(
         self, requests: Sequence[Mapping[str, Any]], max_concurrency: int | None = None, **settings: Any
     ) -> list[Decision]:
-        """Decisions of a crowd, in the order of `requests`, each of which has the params of `decision/decide`. One that failed is
-        `{"error": …}`. `settings` hold for all.
+        """Decisions of a crowd, in the order of `requests`, each of which has the params of `decision/decide`. One
+        that failed is `{"error": …}`. `settings` hold for all.
         """
         params = given(requests=list(requests), maxConcurrency=max_concurrency, **camel_case(settings))
         return list((await self.request("decision/decideMany", params))["results"])

@@ -1,19 +1,21 @@
 """Where messages go: responses to those who wait for them, events to handlers, tool calls to tools.
 
-All of it runs on one event loop, that of the program. Messages that come when there is none (a program without asyncio,
-which uses `call_blocking`) are handled right on the transport's thread, and tools run on threads of their own.
+All of it runs on one event loop, that of the program. Messages that come when there is none (a program without
+asyncio, which uses `call_blocking`) are handled right on the transport's thread, and tools run on threads of their
+own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import inspect
 import itertools
 import threading
 from collections.abc import Coroutine, Mapping
-from typing import Any, Callable, Deque, Dict, List, Optional, Set, Union
+from typing import Any, Callable
 
 from ._errors import BridgeError, shut_down
 from ._tools import Toolbox
@@ -24,7 +26,9 @@ OnResult = Callable[[Object], None]
 
 
 @dataclasses.dataclass
-class _Pending:
+class Pending:
+    """A request whose response has yet to come, on the loop of `future`."""
+
     request: Request
     future: asyncio.Future[Any]
     on_event: EventHandler | None
@@ -38,7 +42,7 @@ class Dispatcher:
         self._lock = threading.Lock()
         self._draining = threading.RLock()
         self._inbox: collections.deque[Object | BridgeError] = collections.deque()
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, Pending] = {}
         self._handlers: dict[str, list[EventHandler]] = collections.defaultdict(list)
         self._subscriptions: dict[str, EventHandler] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -64,30 +68,55 @@ class Dispatcher:
         on_event: EventHandler | None = None,
         on_result: OnResult | None = None,
     ) -> Any:
-        """`on_result` runs before any message that comes behind the response."""
+        return await self.finish(self.begin(method, params, on_event, on_result))
+
+    def begin(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        on_event: EventHandler | None = None,
+        on_result: OnResult | None = None,
+    ) -> Pending:
+        """Sends a request. `on_result` runs before any message that comes behind the response."""
         request = self.make_request(method, params)
-        future: asyncio.Future[Any] = self._bind().create_future()
-        self._pending[request.id] = _Pending(request, future, on_event, on_result)
+        pending = Pending(request, self._bind().create_future(), on_event, on_result)
+        self._pending[request.id] = pending
         try:
             self.transport.send(request.line)
-            return await future
-        except asyncio.CancelledError:
+        except BridgeError:
             self._pending.pop(request.id, None)
-            self._cancel_abandoned(request)
             raise
-        finally:
-            self._pending.pop(request.id, None)
+        return pending
+
+    def begin_turn(self, method: str, params: Mapping[str, Any], on_event: EventHandler | None) -> Pending:
+        """Like `begin`, but the handler gets the events themselves."""
+
+        def on_params(params: Object) -> None:
+            event = params.get("event")
+            if on_event is not None and isinstance(event, dict):
+                on_event(event)
+
+        return self.begin(method, params, on_params)
+
+    async def finish(self, pending: Pending) -> Any:
+        try:
+            return await pending.future
+        except asyncio.CancelledError:
+            self.give_up(pending)
+            raise
+
+    def give_up(self, pending: Pending) -> None:
+        """Nobody waits any more, so the model need not go on; but nothing else may be cancelled with it."""
+        pending.future.cancel()
+        if self._pending.pop(pending.request.id, None) is None:
+            return
+        owner = pending.request.runs_on
+        cancellation = pending.request.cancellation()
+        if cancellation is not None and all(other.request.runs_on != owner for other in self._pending.values()):
+            self._answer(cancellation)
 
     def make_request(self, method: str, params: Mapping[str, Any] | None) -> Request:
         return Request.of(f"py-{next(self._ids)}", method, params)
-
-    def _cancel_abandoned(self, request: Request) -> None:
-        """Nobody waits any more, so the model need not go on; but nothing else may be cancelled with it."""
-        if request.runs_on is None or any(other.request.runs_on == request.runs_on for other in self._pending.values()):
-            return
-        cancellation = request.cancellation()
-        if cancellation is not None:
-            self._answer(cancellation)
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         running = asyncio.get_running_loop()
@@ -201,10 +230,8 @@ class Dispatcher:
 
     def _answer(self, line: bytes) -> None:
         """Sends what nobody waits for. That the bridge has ended is told elsewhere."""
-        try:
+        with contextlib.suppress(BridgeError):
             self.transport.send(line)
-        except BridgeError:
-            pass
 
     # Work of the program
 
@@ -215,7 +242,7 @@ class Dispatcher:
             task = loop.create_task(work)
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            return lambda: _call_on(loop, task.cancel)
+            return lambda: call_on(loop, task.cancel)
         return _spawn_thread(work)
 
     # The end
@@ -224,12 +251,10 @@ class Dispatcher:
         """Fails what is pending and cancels tools. Nothing that comes later is handled. Any thread."""
         self._closed = True
         loop = self._loop
-        if loop is None or loop.is_closed():
-            self._fail_all(error)
-        elif _is_current(loop):
+        if loop is None or loop.is_closed() or is_current(loop):
             self._fail_all(error)
         else:
-            _call_on(loop, lambda: self._fail_all(error))
+            call_on(loop, lambda: self._fail_all(error))
 
     def abandon(self) -> None:
         """Gives everything up in a child that was forked, where no other thread lives."""
@@ -266,17 +291,15 @@ def _spawn_thread(work: Coroutine[Any, Any, None]) -> Cancel:
             loop.close()
 
     threading.Thread(target=run, name="oam-tool", daemon=True).start()
-    return lambda: _call_on(loop, task.cancel)
+    return lambda: call_on(loop, task.cancel)
 
 
-def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -> None:
-    try:
+def call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], Any]) -> None:
+    with contextlib.suppress(RuntimeError):  # The loop is closed, and with it whatever ran there.
         loop.call_soon_threadsafe(call)
-    except RuntimeError:
-        pass  # The loop is closed, and with it whatever ran there.
 
 
-def _is_current(loop: asyncio.AbstractEventLoop) -> bool:
+def is_current(loop: asyncio.AbstractEventLoop) -> bool:
     try:
         return asyncio.get_running_loop() is loop
     except RuntimeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
 CANCELLED = -32009
 METHOD_NOT_FOUND = -32601
@@ -14,8 +14,8 @@ TIMEOUT = -32024
 class BridgeError(Exception):
     """A request that failed.
 
-    Decide by `name`, which is stable (`session_not_found`, `guardrail_violation`, `cancelled`, …; None where the error has
-    none). `message` is a sentence for people, `data` what else the error says.
+    Decide by `name`, which is stable (`session_not_found`, `guardrail_violation`, `cancelled`, …; None where the error
+    has none). `message` is a sentence for people, `data` what else the error says.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:

@@ -20,9 +20,9 @@ _BRACKET = re.compile(r"[\[\]{}]")
 def encode(value: Any) -> bytes:
     """The value as JSON.
 
-    Sets, `Decimal`, enums, dates, bytes, numpy's arrays and scalars, mappings and iterables are converted. Raises `ValueError`
-    for what JSON cannot say (NaN, infinities, lone surrogates, circles) and for what `oam` would not read (more than 64 MiB,
-    more than 100 arrays and objects inside each other), and `TypeError` for other types.
+    Sets, `Decimal`, enums, dates, bytes, numpy's arrays and scalars, mappings and iterables are converted. Raises
+    `ValueError` for what JSON cannot say (NaN, infinities, lone surrogates, circles) and for what `oam` would not read
+    (more than 64 MiB, more than 100 arrays and objects inside each other), and `TypeError` for other types.
     """
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_convert)

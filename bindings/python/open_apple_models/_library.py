@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Union
 
 from ._errors import BridgeError, shut_down
 from ._places import PACKAGE, build_folders

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, cast
+from typing import TYPE_CHECKING, Any, Callable, cast
 
+from ._dispatch import Pending
 from ._stream import LineReader, Stream
 from ._types import EventHandler, Json, Object, OptionalObject, Reply, Tools, given
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class NPC:
-    """A character of the bridge. `tools` are the names of all tools that its model sees, `warnings` what `npc/create` warned
-    about.
+    """A character of the bridge. `tools` are the names of all tools that its model sees, `warnings` what `npc/create`
+    warned about.
     """
 
     def __init__(self, bridge: Bridge, id: str, tools: Sequence[str] = (), warnings: Sequence[str] = ()) -> None:
@@ -37,15 +38,13 @@ class NPC:
     ) -> Reply:
         """Runs a turn of dialogue; `line` is what the player says, `context` what is happening right now.
 
-        `on_line` gets the whole line so far whenever it changes, `on_emotion` the emotion as soon as it is known, `on_event`
-        every event. If the task that waits is cancelled, the turn is cancelled too.
+        `on_line` gets the whole line so far whenever it changes, `on_emotion` the emotion as soon as it is known,
+        `on_event` every event. If the task that waits is cancelled, the turn is cancelled too.
         """
+        call = self.bridge._dispatcher.call
         read_line = LineReader()
 
-        def on_params(params: Object) -> None:
-            event = params.get("event")
-            if not isinstance(event, dict):
-                return
+        def on_all(event: Object) -> None:
             if on_event is not None:
                 call(on_event, event)
             shown = read_line(event)
@@ -54,16 +53,18 @@ class NPC:
             if on_emotion is not None and event.get("type") == "emotion":
                 call(on_emotion, event["emotion"])
 
-        call = self.bridge._dispatcher.call
         streams = not (on_line is None and on_emotion is None and on_event is None)
-        params = given(line=line, context=context, toolChoice=tool_choice, stream=streams or None)
-        return cast(Reply, await self._request("talk", params, on_params if streams else None))
+        turn = self._begin_turn(line, context, tool_choice, on_all if streams else None)
+        return cast(Reply, await self.bridge._dispatcher.finish(turn))
 
     def stream(self, line: str, context: Json = None, tool_choice: Json = None) -> Stream[Reply]:
         """A turn of dialogue to be iterated over: each item is the whole line so far."""
-        return Stream(
-            lambda on_event: self.talk(line, context, on_event=on_event, tool_choice=tool_choice), LineReader()
-        )
+        dispatcher = self.bridge._dispatcher
+        return Stream(dispatcher, lambda on_event: self._begin_turn(line, context, tool_choice, on_event), LineReader())
+
+    def _begin_turn(self, line: str, context: Json, tool_choice: Json, on_event: EventHandler | None) -> Pending:
+        params = given(line=line, context=context, toolChoice=tool_choice, stream=on_event and True)
+        return self.bridge._dispatcher.begin_turn("npc/talk", {"npc": self.id, **params}, on_event)
 
     async def bark(self, situation: Json = None) -> str:
         """A short line in passing, which is no part of the conversation."""
@@ -80,7 +81,8 @@ class NPC:
         memory: OptionalObject = None,
         tools: Tools | None = None,
     ) -> list[str]:
-        """Changes what is named, from the next turn on; a member that is None goes back to its default. Gives warnings."""
+        """Changes what is named, from the next turn on; a member that is None goes back to its default. Gives
+        warnings."""
         definitions = None if tools is None else self.bridge.tool_definitions(tools)
         params = given(persona=persona, options=options, memory=memory, tools=definitions)
         return list((await self._request("update", params))["warnings"])
@@ -96,7 +98,5 @@ class NPC:
     async def delete(self) -> None:
         await self._request("delete")
 
-    async def _request(
-        self, action: str, params: Mapping[str, Any] | None = None, on_event: EventHandler | None = None
-    ) -> Object:
-        return cast(Object, await self.bridge.request(f"npc/{action}", {"npc": self.id, **(params or {})}, on_event))
+    async def _request(self, action: str, params: Mapping[str, Any] | None = None) -> Object:
+        return cast(Object, await self.bridge.request(f"npc/{action}", {"npc": self.id, **(params or {})}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-from typing import List
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
 
@@ -11,6 +10,5 @@ PACKAGE = pathlib.Path(__file__).resolve().parent
 def build_folders() -> list[pathlib.Path]:
     """Where cargo builds, if the package is used from a checkout."""
     root = PACKAGE.parents[2]
-    if PACKAGE != root / "bindings" / "python" / PACKAGE.name:
-        return []
-    return [root / "target" / profile for profile in ("release", "debug")]
+    in_checkout = PACKAGE == root / "bindings" / "python" / PACKAGE.name
+    return [root / "target" / profile for profile in ("release", "debug")] if in_checkout else []

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Deque, Dict, List, Optional, Union
+from typing import Any, Union
 
 from ._errors import BridgeError, shut_down, timed_out
 from ._places import build_folders
@@ -29,6 +29,10 @@ Command = Union[str, "os.PathLike[str]", Sequence[str]]
 _NAME = "oam.exe" if os.name == "nt" else "oam"
 _GREETING_SECONDS = 30.0
 _LAST_LINES = 10
+
+CLOSING_SECONDS = (5.0, 2.0)
+"""How long a process may take to end after `shutdown` (its turns have 2 s, its workers 2 s more), and after
+SIGTERM."""
 _LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -61,8 +65,8 @@ def _installed() -> list[pathlib.Path]:
 
 
 def command_line(command: Command | None, settings: Settings) -> list[str]:
-    """What to run. A string is the path of an `oam`, or a command line quoted as for a shell; a sequence is program and
-    arguments. What has no arguments is run with `stdio`.
+    """What to run. A string is the path of an `oam`, or a command line quoted as for a shell; a sequence is program
+    and arguments. What has no arguments is run with `stdio`.
     """
     if command is None:
         program = find_program()
@@ -114,8 +118,8 @@ _FLAGS = {
 
 
 class ProcessTransport(Transport):
-    """Three threads serve the process: one writes, so that `send` never waits; one reads, reaps the process and tells its
-    end; one takes what it logs.
+    """Three threads serve the process: one writes, so that `send` never waits; one reads, reaps the process and tells
+    its end; one takes what it logs.
     """
 
     def __init__(
@@ -201,13 +205,13 @@ class ProcessTransport(Transport):
                 self._closing = True
                 self._outgoing.put(SHUTDOWN)
                 self._outgoing.put(None)
-        # `oam` takes 2 s for its turns and 2 s for its workers, if they make trouble.
-        for end, seconds in ((None, 5.0), (self._process.terminate, 2.0), (self._kill, 5.0)):
-            if end is not None:
-                end()
-            self._reader.join(seconds)
-            if not self._reader.is_alive():
-                break
+        self._reader.join(CLOSING_SECONDS[0])
+        if self._reader.is_alive():
+            self._process.terminate()
+            self._reader.join(CLOSING_SECONDS[1])
+        if self._reader.is_alive():
+            self._kill()
+            self._reader.join()
         self._writer.join(1.0)
         self._logger.join(1.0)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, cast
+from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
+from ._dispatch import Pending
 from ._stream import Stream, text_of
 from ._types import EventHandler, Object, Tools, Turn, camel_case, given
 
@@ -33,30 +34,36 @@ class Session:
     ) -> Turn:
         """Runs a turn. With a `schema` the answer is `result["structured"]`.
 
-        `on_text` gets the text as it comes, or all of it if the model started over; `on_event` gets every event. `policy` stands
-        in place of the session's options: `tool_choice`, `max_tool_rounds`, `max_tool_calls`, `enabled_tools`.
+        `on_text` gets the text as it comes, or all of it if the model started over; `on_event` gets every event.
+        `policy` stands in place of the session's options: `tool_choice`, `max_tool_rounds`, `max_tool_calls`,
+        `enabled_tools`.
 
         If the task that waits is cancelled, the turn is cancelled too.
         """
 
-        def on_params(params: Object) -> None:
-            event = params.get("event")
-            if not isinstance(event, dict):
-                return
+        call = self.bridge._dispatcher.call
+
+        def on_both(event: Object) -> None:
             if on_event is not None:
                 call(on_event, event)
             text = text_of(event)
             if on_text is not None and text is not None:
                 call(on_text, text)
 
-        call = self.bridge._dispatcher.call
         streams = on_text is not None or on_event is not None
-        params = given(prompt=prompt, schema=schema, stream=streams or None, **camel_case(policy))
-        return cast(Turn, await self._request("respond", params, on_params if streams else None))
+        turn = self._begin_turn(prompt, schema, on_both if streams else None, policy)
+        return cast(Turn, await self.bridge._dispatcher.finish(turn))
 
     def stream(self, prompt: str, schema: Mapping[str, Any] | None = None, **policy: Any) -> Stream[Turn]:
         """A turn whose text is iterated over as it comes: `async for text in session.stream("Hello!")`."""
-        return Stream(lambda on_event: self.respond(prompt, schema, on_event=on_event, **policy), text_of)
+        dispatcher = self.bridge._dispatcher
+        return Stream(dispatcher, lambda on_event: self._begin_turn(prompt, schema, on_event, policy), text_of)
+
+    def _begin_turn(
+        self, prompt: str, schema: Mapping[str, Any] | None, on_event: EventHandler | None, policy: Mapping[str, Any]
+    ) -> Pending:
+        params = given(prompt=prompt, schema=schema, stream=on_event and True, **camel_case(policy))
+        return self.bridge._dispatcher.begin_turn("session/respond", {"session": self.id, **params}, on_event)
 
     async def cancel(self) -> int:
         """Cancels the running turn and all that wait. Tells how many."""
@@ -87,13 +94,10 @@ class Session:
         return list((await self._request("setTools", {"tools": definitions}))["warnings"])
 
     async def compact(self, keep_recent_turns: int = 2) -> str | None:
-        """Has all turns but the last summarized into the context note. The summary; None if there was nothing to do."""
+        """Has all turns but the last summarized into the context note. The summary; None if there was nothing to
+        do."""
         result = await self._request("compact", {"keepRecentTurns": keep_recent_turns})
         return cast(Optional[str], result["summary"])
 
-    async def _request(
-        self, action: str, params: Mapping[str, Any] | None = None, on_event: EventHandler | None = None
-    ) -> Object:
-        return cast(
-            Object, await self.bridge.request(f"session/{action}", {"session": self.id, **(params or {})}, on_event)
-        )
+    async def _request(self, action: str, params: Mapping[str, Any] | None = None) -> Object:
+        return cast(Object, await self.bridge.request(f"session/{action}", {"session": self.id, **(params or {})}))

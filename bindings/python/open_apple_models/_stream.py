@@ -3,61 +3,56 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Any, Callable, Generic, Optional, TypeVar, Union
+from collections.abc import Callable
+from typing import Any, Generic, Optional, TypeVar, cast
 
+from ._dispatch import Dispatcher, Pending, call_on, is_current
 from ._types import EventHandler, Object
 
 Result = TypeVar("Result")
-Start = Callable[[EventHandler], Awaitable[Result]]
+Begin = Callable[[EventHandler], Pending]
 Read = Callable[[Object], Optional[str]]
 
 
 class Stream(Generic[Result]):
-    """A turn that begins with the first `async for` over it. Afterwards `result` is what the turn gave; an error of the turn
-    is raised in the loop. A stream that is left early, or closed, cancels its turn.
+    """A turn that begins with the first `async for` over it. Afterwards `result` is what the turn gave; an error of
+    the turn is raised in the loop. A stream that is left early, or closed, cancels its turn.
     """
 
-    def __init__(self, start: Start[Result], read: Read) -> None:
-        self._start = start
+    def __init__(self, dispatcher: Dispatcher, begin: Begin, read: Read) -> None:
+        self._dispatcher = dispatcher
+        self._begin = begin
         self._read = read
         self._items: asyncio.Queue[str | None] = asyncio.Queue()
-        self._turn: asyncio.Task[Result] | None = None
+        self._turn: Pending | None = None
 
     @property
     def result(self) -> Result:
         """Raises `RuntimeError` as long as the turn is not over, and the turn's error if it failed."""
-        if self._turn is None or not self._turn.done():
+        if self._turn is None or not self._turn.future.done():
             raise RuntimeError("The stream is not over: its result comes last.")
-        return self._turn.result()
+        return cast(Result, self._turn.future.result())
 
     def __aiter__(self) -> Stream[Result]:
         return self
 
     async def __anext__(self) -> str:
         if self._turn is None:
-            self._turn = asyncio.ensure_future(_run(self._start, self._read, self._items))
-        item = await self._next(self._turn)
+            # The items do not know the stream, so that it can be dropped while the turn runs.
+            self._turn = self._begin(_feeder(self._items, self._read))
+            self._turn.future.add_done_callback(_ender(self._items))
+        future = self._turn.future
+        item = None if future.done() and self._items.empty() else await self._items.get()
         if item is not None:
             return item
-        if not self._turn.cancelled():
-            await self._turn
+        if not future.cancelled():
+            await future
         raise StopAsyncIteration
-
-    async def _next(self, turn: asyncio.Task[Result]) -> str | None:
-        if turn.done() and self._items.empty():
-            return None
-        try:
-            return await self._items.get()
-        except asyncio.CancelledError:
-            turn.cancel()
-            raise
 
     async def aclose(self) -> None:
         """Cancels the turn if it still runs."""
-        if self._turn is not None and not self._turn.done():
-            self._turn.cancel()
-            await asyncio.wait([self._turn])
+        if self._turn is not None and not self._turn.future.done():
+            self._dispatcher.give_up(self._turn)
 
     async def __aenter__(self) -> Stream[Result]:
         return self
@@ -66,25 +61,29 @@ class Stream(Generic[Result]):
         await self.aclose()
 
     def __del__(self) -> None:
-        if self._turn is not None and not self._turn.done():
-            try:
-                self._turn.get_loop().call_soon_threadsafe(self._turn.cancel)
-            except RuntimeError:
-                pass  # The loop is closed, and with it the turn.
+        turn = self._turn
+        if turn is None or turn.future.done():
+            return
+        loop = turn.future.get_loop()
+        if is_current(loop):
+            # At once: what is sent next to the same session is not to wait for this turn.
+            self._dispatcher.give_up(turn)
+        else:
+            give_up = self._dispatcher.give_up
+            call_on(loop, lambda: give_up(turn))
 
 
-async def _run(start: Start[Result], read: Read, items: asyncio.Queue[str | None]) -> Result:
-    """Does not know the stream, which can so be dropped while this runs."""
-
+def _feeder(items: asyncio.Queue[str | None], read: Read) -> EventHandler:
     def on_event(event: Object) -> None:
         item = read(event)
         if item is not None:
             items.put_nowait(item)
 
-    try:
-        return await start(on_event)
-    finally:
-        items.put_nowait(None)
+    return on_event
+
+
+def _ender(items: asyncio.Queue[str | None]) -> Callable[[Any], None]:
+    return lambda _: items.put_nowait(None)
 
 
 def text_of(event: Object) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import inspect
 from collections.abc import Coroutine, Mapping
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable
 
 from ._transport import log, refusal, response
 from ._types import AnyHandler, Cancel, Object, Tools
@@ -161,7 +161,8 @@ def _failure(id: str, message: str) -> bytes:
 
 
 def _takes_context(handler: AnyHandler) -> bool:
-    """Whether the handler has a second parameter. One with a default is the handler's own, unless it is called `context`."""
+    """Whether the handler has a second parameter. One with a default is the handler's own, unless it is called
+    `context`."""
     try:
         parameters = list(inspect.signature(handler).parameters.values())
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """What carries messages between a program and `oam`: the library in this process, or a process of its own.
 
-Both are behind one interface. A transport hands each message that comes to `received`, one at a time and in order, on a thread of
-its own, and tells `ended` once if it can carry no more.
+Both are behind one interface. A transport hands each message that comes to `received`, one at a time and in order, on
+a thread of its own, and tells `ended` once if it can carry no more.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import abc
 import dataclasses
 import logging
 from collections.abc import Mapping
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable
 
 from . import _json
 from ._errors import METHOD_NOT_FOUND, BridgeError
@@ -92,12 +92,13 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def is_receiving(self) -> bool:
-        """Whether this thread is the one that calls `received`; it can wait for nothing that has yet to be received."""
+        """Whether this thread is the one that calls `received`; it can wait for nothing that has yet to be
+        received."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Ends calls of other threads as `cancelled`, frees everything and returns in a few seconds at the most. May be
-        called again.
+        """Ends calls of other threads as `cancelled`, frees everything and returns in a few seconds at the most. May
+        be called again.
         """
 
     @abc.abstractmethod

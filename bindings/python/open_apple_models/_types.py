@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Callable, Dict, List, Optional, TypedDict, Union
+from typing import Any, Callable, Optional, TypedDict, Union
 
 Json = Any
 Object = dict[str, Any]
@@ -102,8 +102,8 @@ class Decision(_DecisionMembers, total=False):
 class Settings(TypedDict, total=False):
     """How `oam` runs its workers, and its limits. What is left out has `oam`'s default.
 
-    `worker` is the worker program and its arguments, `workers` how many play steps at the same time, `spare` whether one
-    more stands ready, `streaming` `"auto"`, `"always"` or `"never"`.
+    `worker` is the worker program and its arguments, `workers` how many play steps at the same time, `spare` whether
+    one more stands ready, `streaming` `"auto"`, `"always"` or `"never"`.
     """
 
     worker: Sequence[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Set, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ._types import EventHandler, Json, Object
 
@@ -44,8 +44,8 @@ class World:
         return cast(Object, (await self._request("snapshot"))["state"])
 
     async def subscribe(self, handler: EventHandler, path: str = "") -> str:
-        """From now on the handler gets each change at, inside or above the path: `path`, `oldValue` where there was a value,
-        `newValue` where there still is one. Gives the subscription's id.
+        """From now on the handler gets each change at, inside or above the path: `path`, `oldValue` where there was a
+        value, `newValue` where there still is one. Gives the subscription's id.
         """
 
         def begin(result: Object) -> None:

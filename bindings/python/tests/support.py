@@ -40,13 +40,17 @@ class BridgeCase(unittest.IsolatedAsyncioTestCase):
     transport = "process"
 
     def open_bridge(self, **options: Any) -> Bridge:
+        bridge = self.new_bridge(**options)
+        self.addCleanup(bridge.close)
+        return bridge
+
+    def new_bridge(self, **options: Any) -> Bridge:
+        """One that nobody else holds."""
         if self.transport == "library":
             options["library"] = find_library()
         else:
             options["command"] = find_program()
-        bridge = Bridge(**options)
-        self.addCleanup(bridge.close)
-        return bridge
+        return Bridge(**options)
 
     def setUp(self) -> None:
         self.bridge = self.open_bridge()
@@ -54,6 +58,22 @@ class BridgeCase(unittest.IsolatedAsyncioTestCase):
     def tearDown(self) -> None:
         self.bridge.close()
         self.assertNotIn(id(self.bridge), _live_bridges)
+
+
+class WaitingTool:
+    """A tool that answers only when it is cancelled, and tells when it was called and when it was cancelled."""
+
+    def __init__(self, bridge: Bridge, name: str = "wait", timeout: float | None = None) -> None:
+        self.started = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        bridge.register_tool(name, "Waits.", None, self._wait, timeout)
+
+    async def _wait(self, _: Any) -> None:
+        self.started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled.set()
 
 
 def over_both_transports(case: Case) -> Case:

@@ -46,7 +46,9 @@ def first(differences: Any) -> str | None:
 
 
 def snake_case(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {re.sub("([A-Z])", lambda capital: f"_{capital[1].lower()}", name): value for name, value in arguments.items()}
+    return {
+        re.sub("([A-Z])", lambda capital: f"_{capital[1].lower()}", name): value for name, value in arguments.items()
+    }
 
 
 class Shown:
