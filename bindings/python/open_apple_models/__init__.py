@@ -11,9 +11,10 @@ from ._library import find_library, load_library
 from ._npc import NPC
 from ._process import find_program
 from ._session import Session
+from ._settings import Settings
 from ._stream import Stream
 from ._tools import ToolContext, ToolError
-from ._types import Decision, Reply, Settings, Step, ToolCall, ToolRecord, Turn, Usage
+from ._types import Decision, Reply, Step, ToolCall, ToolRecord, Turn, Usage
 from ._world import World
 
 __version__ = "0.1.0"

@@ -22,6 +22,7 @@ from ._library import LibraryTransport, Path, find_library, places_of_library
 from ._npc import NPC
 from ._process import Command, ProcessTransport, command_line, find_program, places_of_program
 from ._session import Session
+from ._settings import Settings
 from ._transport import Request, Transport, notification
 from ._types import (
     AnyHandler,
@@ -30,7 +31,6 @@ from ._types import (
     Json,
     Object,
     OptionalObject,
-    Settings,
     Tools,
     Unset,
     camel_case,
@@ -54,8 +54,8 @@ class Bridge:
     looked.
 
     * `library`: the path of `libOpenAppleModelsFFI`.
-    * `loop`: the event loop on which everything happens. Otherwise that of the first request. A bridge can move to another
-      loop when the old one has stopped and nothing is pending.
+    * `loop`: the event loop on which everything happens. Otherwise that of the first request. A bridge can move to
+      another loop when the old one has stopped and nothing is pending.
     * `command`: the path of an `oam`, or the command line of an `oam stdio`, as text or as a list.
     * `environment`: variables for the process, besides this program's.
     * `settings`: how `oam` runs its workers.

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Any, Union
 
 from ._errors import BridgeError, shut_down
-from ._places import PACKAGE, build_folders
+from ._places import PACKAGE, build_folders, installed
+from ._settings import Settings, as_options
 from ._transport import SHUTDOWN, Received, Request, Transport, log
-from ._types import Object, Settings
+from ._types import Object
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -82,6 +83,14 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
     return library
 
 
+def _with_worker(settings: Settings) -> Settings:
+    """The library looks for a worker beside itself, but an installed one is where programs are."""
+    workers = installed("oam-worker-swift")
+    if "worker" in settings or os.environ.get("OAM_WORKER") or not workers:
+        return settings
+    return {**settings, "worker": [str(workers[0])]}
+
+
 class LibraryTransport(Transport):
     def __init__(self, library: Path | None, settings: Settings, received: Received) -> None:
         self._library = load_library(library)
@@ -97,13 +106,16 @@ class LibraryTransport(Transport):
         self._destroyed = False
 
     def _create(self, settings: Settings) -> Any:
+        settings = _with_worker(settings)
         if settings:
-            options = json.dumps(settings).encode()
+            options = as_options(settings).encode()
             handle = self._library.oam_bridge_create_with_options(self._callback, None, options)
         else:
             handle = self._library.oam_bridge_create(self._callback, None)
+        if not handle and settings:
+            raise ValueError(f"The library refuses these 'settings': {settings}.")
         if not handle:
-            raise OSError("The library could not make a bridge." + (" Are the 'settings' right?" if settings else ""))
+            raise OSError("The library cannot make a bridge. OAM_BRIDGE_LOG=error may tell why.")
         return handle
 
     def __str__(self) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
-import importlib.metadata
 import io
 import json
 import logging
 import os
-import pathlib
 import queue
 import shlex
 import shutil
@@ -20,9 +18,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 from ._errors import BridgeError, shut_down, timed_out
-from ._places import build_folders
+from ._places import build_folders, installed
+from ._settings import Settings, as_flags
 from ._transport import SHUTDOWN, Ended, Received, Request, Transport, log
-from ._types import Object, Settings
+from ._types import Object
 
 Command = Union[str, "os.PathLike[str]", Sequence[str]]
 
@@ -46,7 +45,7 @@ def find_program() -> str | None:
         if found is None:
             raise OSError(f"OAM_BIN names '{named}', which is not there or cannot be executed.")
         return found
-    for path in [*_installed(), *(folder / _NAME for folder in build_folders())]:
+    for path in [*installed(_NAME), *(folder / _NAME for folder in build_folders())]:
         if os.access(path, os.X_OK):
             return str(path)
     return shutil.which("oam")
@@ -54,14 +53,6 @@ def find_program() -> str | None:
 
 def places_of_program() -> str:
     return f"the program: OAM_BIN, {_NAME} beside this package, and oam in PATH"
-
-
-def _installed() -> list[pathlib.Path]:
-    try:
-        files = importlib.metadata.files("open-apple-models") or []
-    except importlib.metadata.PackageNotFoundError:
-        return []
-    return [pathlib.Path(str(file.locate())) for file in files if file.name == _NAME]
 
 
 def command_line(command: Command | None, settings: Settings) -> list[str]:
@@ -83,38 +74,12 @@ def command_line(command: Command | None, settings: Settings) -> list[str]:
         words = [os.fspath(word) for word in command]
     if not words or not words[0]:
         raise ValueError("'command' names no program.")
-    return words + (_stdio() if len(words) == 1 else []) + _flags(settings)
+    return words + (_stdio() if len(words) == 1 else []) + as_flags(settings)
 
 
 def _stdio() -> list[str]:
     level = os.environ.get("OAM_BRIDGE_LOG", "").lower()
     return ["stdio", "--log-level", level] if level in _LOG_LEVELS else ["stdio"]
-
-
-def _flags(settings: Settings) -> list[str]:
-    flags: list[str] = []
-    for name, value in settings.items():
-        if name == "worker":
-            flags += ["--worker", shlex.join(settings["worker"])]
-        elif name == "spare":
-            flags.append("--spare" if value else "--no-spare")
-        elif name == "scriptedModels":
-            flags += [] if value else ["--no-scripted-models"]
-        elif name in _FLAGS:
-            flags += [_FLAGS[name], str(value)]
-        else:
-            raise ValueError(f"'settings' has no member '{name}'. It may have: {', '.join(Settings.__annotations__)}.")
-    return flags
-
-
-_FLAGS = {
-    "workers": "--workers",
-    "streaming": "--streaming",
-    "stepTimeoutSeconds": "--step-timeout",
-    "maxStepCrashes": "--max-step-crashes",
-    "maxSessions": "--max-sessions",
-    "toolTimeoutSeconds": "--tool-timeout",
-}
 
 
 class ProcessTransport(Transport):

@@ -99,24 +99,6 @@ class Decision(_DecisionMembers, total=False):
     error: Object
 
 
-class Settings(TypedDict, total=False):
-    """How `oam` runs its workers, and its limits. What is left out has `oam`'s default.
-
-    `worker` is the worker program and its arguments, `workers` how many play steps at the same time, `spare` whether
-    one more stands ready, `streaming` `"auto"`, `"always"` or `"never"`.
-    """
-
-    worker: Sequence[str]
-    workers: int
-    spare: bool
-    streaming: str
-    stepTimeoutSeconds: float
-    maxStepCrashes: int
-    maxSessions: int
-    toolTimeoutSeconds: float
-    scriptedModels: bool
-
-
 Cancel = Callable[[], None]
 AnyHandler = Callable[..., Union[Any, Awaitable[Any]]]
 OptionalObject = Optional[Mapping[str, Any]]

@@ -12,7 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from open_apple_models import BridgeError, ToolContext
+from open_apple_models import BridgeError, ToolContext, find_library, find_program
 from open_apple_models._bridge import _live_bridges
 
 from .support import (
@@ -106,6 +106,27 @@ class BlockingCalls(BridgeCase):
                 threads.map(lambda n: self.bridge.call_blocking("world/create", {"world": f"w{n}"}), range(40))
             )
         self.assertEqual([world["world"] for world in worlds], [f"w{n}" for n in range(40)])
+
+
+@over_both_transports
+class SettingsOfABridge(BridgeCase):
+    def test_settings_hold(self) -> None:
+        bridge = self.open_bridge(settings={"maxSessions": 1, "scriptedModels": False})
+        with self.assertRaises(BridgeError) as refused:
+            bridge.call_blocking("session/create", {"model": "scripted"})
+        self.assertEqual(refused.exception.name, "invalid_params")
+        bridge.call_blocking("session/create")
+        with self.assertRaises(BridgeError) as too_many:
+            bridge.call_blocking("session/create")
+        self.assertEqual(too_many.exception.name, "session_limit")
+
+    def test_a_name_that_is_no_setting_is_refused(self) -> None:
+        with self.assertRaisesRegex(ValueError, "colour.*workers"):
+            self.open_bridge(settings={"colour": "red"})
+
+    def test_a_worker_process_is_named(self) -> None:
+        bridge = self.open_bridge(settings={"worker": [str(find_program()), "worker", "scripted"], "spare": False})
+        self.assertEqual(bridge.call_blocking("supervisor/status")["workers"][0]["worker"], "w1")
 
 
 @over_both_transports
@@ -224,14 +245,19 @@ class Closing(BridgeCase):
         self.assertNotIn(key, _live_bridges)
 
     def test_many_bridges_leave_no_threads_and_no_descriptors(self) -> None:
-        def resources() -> tuple[int, int]:
-            return threading.active_count(), len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+        def resources() -> dict[str, int]:
+            return {kind: len(os.listdir(f"/proc/self/{kind}")) for kind in ("task", "fd")}
 
+        if not os.path.isdir("/proc/self/task"):
+            self.skipTest("threads and descriptors are not listed here")
         self.bridge.call_blocking("ping")
         before = resources()
         for _ in range(20):
-            with self.open_bridge() as bridge:
+            with self.new_bridge() as bridge:
                 bridge.call_blocking("ping")
+        patience = time.monotonic() + PATIENCE
+        while resources() != before and time.monotonic() < patience:
+            time.sleep(0.01)  # A thread is listed for a moment after it was joined.
         self.assertEqual(resources(), before)
 
     def test_a_program_ends_with_open_bridges(self) -> None:
@@ -240,7 +266,8 @@ class Closing(BridgeCase):
             "async def main():\n"
             "    global bridge\n"
             f"    bridge = open_apple_models.Bridge({self._named()})\n"
-            "    session = await bridge.create_session(model={'type': 'scripted', 'steps': [{'text': '', 'delayMs': 60000}]})\n"
+            "    late = {'type': 'scripted', 'steps': [{'text': '', 'delayMs': 60000}]}\n"
+            "    session = await bridge.create_session(model=late)\n"
             "    asyncio.ensure_future(session.respond('?'))\n"
             "    await bridge.request('ping')\n"
             "asyncio.run(main())\n"
@@ -273,6 +300,4 @@ class Closing(BridgeCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "shut_down\n0 {}\n", ""))
 
     def _named(self) -> str:
-        from open_apple_models import find_library, find_program
-
         return f"library={find_library()!r}" if self.transport == "library" else f"command={find_program()!r}"

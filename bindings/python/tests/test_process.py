@@ -112,13 +112,13 @@ class Starting(unittest.TestCase):
         self.assertEqual(
             flags,
             [
-                "--worker",
-                "'my worker' -v",
                 "--workers",
                 "2",
-                "--no-spare",
                 "--step-timeout",
                 "5",
+                "--worker",
+                "'my worker' -v",
+                "--no-spare",
                 "--no-scripted-models",
             ],
         )
@@ -143,7 +143,7 @@ class Starting(unittest.TestCase):
             "_places.build_folders": [],
             "_process.build_folders": [],
             "_library.build_folders": [],
-            "_process._installed": [],
+            "_process.installed": [],
         }
         with mock.patch.dict(os.environ, {"PATH": "", "OAM_BIN": "", "OAM_LIBRARY": ""}):
             for place, found in places.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 from open_apple_models import BridgeError, ToolContext, ToolError
@@ -96,12 +95,21 @@ class Turns(BridgeCase):
         await soon(dig.cancelled.wait())
 
     async def test_sessions_answer_side_by_side(self) -> None:
-        models = [scripted({"text": text, "delayMs": 300}) for text in ("A", "B")]
-        sessions = [await self.bridge.create_session(model=model) for model in models]
-        begun = time.monotonic()
+        arrived: list[str | None] = []
+        all_arrived = asyncio.Event()
+
+        @self.bridge.tool("meet", "Waits for the others.")
+        async def meet(_: Any, context: ToolContext) -> str | None:
+            arrived.append(context.session)
+            if len(arrived) == 3:
+                all_arrived.set()
+            await all_arrived.wait()
+            return context.session
+
+        model = scripted(calls("meet"), {"template": "{toolOutput}"})
+        sessions = [await self.bridge.create_session(tools=["meet"], model=model) for _ in range(3)]
         turns = await soon(asyncio.gather(*(session.respond("?") for session in sessions)))
-        self.assertEqual([turn["text"] for turn in turns], ["A", "B"])
-        self.assertLess(time.monotonic() - begun, 0.55)
+        self.assertEqual([turn["text"] for turn in turns], [session.id for session in sessions])
 
     async def test_a_turn_is_cancelled_and_a_models_error_arrives(self) -> None:
         wait = WaitingTool(self.bridge)
