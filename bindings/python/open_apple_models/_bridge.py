@@ -202,9 +202,12 @@ class Bridge:
         several."""
         self._dispatcher.on_notification(method, handler)
 
-    async def initialize(self, client_name: str = "python") -> Object:
-        """Versions, capabilities and whether the model is available. Optional."""
-        params = {"client": {"name": client_name}, "protocolVersion": "1.0"}
+    async def initialize(self, client_name: str = "python", worker_events: bool = False) -> Object:
+        """Versions, capabilities and whether the model is available. Optional. With `worker_events` notifications
+        `supervisor/event` tell what happens to workers.
+        """
+        client = {"name": client_name, **given(workerEvents=worker_events or None)}
+        params = {"client": client, "protocolVersion": "1.0"}
         return cast(Object, await self.request("initialize", params))
 
     # Tools

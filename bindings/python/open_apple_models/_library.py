@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import ctypes
 import ctypes.util
@@ -133,6 +134,21 @@ class LibraryTransport(Transport):
 
     def call(self, request: Request, seconds: float | None) -> Object:
         milliseconds = 0 if seconds is None else max(1, min(round(seconds * 1000), _LONGEST_MS))
+        if threading.current_thread() is not threading.main_thread():
+            return self._call_blocking(request, milliseconds)
+        # The main thread hears of Ctrl-C only while it runs Python, so the library blocks another one.
+        answer: concurrent.futures.Future[Object] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(self._call_blocking(request, milliseconds))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=work, name=f"oam-{request.id}", daemon=True).start()
+        return answer.result()
+
+    def _call_blocking(self, request: Request, milliseconds: int) -> Object:
         with self._call(blocking=True):
             pointer = self._library.oam_call_blocking(self._handle, request.line, milliseconds)
             try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -99,6 +101,15 @@ class BlockingCalls(BridgeCase):
         self.bridge.call_blocking("world/subscribe", {"world": "w"})
         self.bridge.call_blocking("world/set", {"world": "w", "path": "a", "value": 1})
         self.assertIsInstance(raised[0], RuntimeError)
+
+    @unittest.skipUnless(hasattr(signal, "pthread_kill"), "a test cannot press Ctrl-C here")
+    def test_ctrl_c_ends_the_wait(self) -> None:
+        model = scripted({"text": "Late.", "delayMs": 60_000})
+        session = self.bridge.call_blocking("session/create", {"model": model})["session"]
+        params = {"session": session, "prompt": "?", "stream": True}
+        self.bridge.on_notification("session/event", lambda _: os.kill(os.getpid(), signal.SIGINT))
+        with self.assertRaises(KeyboardInterrupt):
+            self.bridge.call_blocking("session/respond", params)
 
     def test_many_threads_call_at_once(self) -> None:
         with ThreadPoolExecutor(8) as threads:

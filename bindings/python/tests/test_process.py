@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ from unittest import mock
 from open_apple_models import Bridge, BridgeError, find_program
 from open_apple_models._process import ProcessTransport, command_line
 
-from .support import PATIENCE, BridgeCase, scripted, soon
+from .support import PATIENCE, BridgeCase, environment_of_tests, scripted, soon
 
 PRINTS = "import sys; sys.stderr.write('no such model\\n'); sys.exit(3)"
 
@@ -26,6 +27,14 @@ def process_of(bridge: Bridge) -> subprocess.Popen[bytes]:
     transport = bridge._transport
     assert isinstance(transport, ProcessTransport)
     return transport._process
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process that has not ended; init may take its time to reap one that has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 class Dying(BridgeCase):
@@ -70,6 +79,29 @@ class Dying(BridgeCase):
             os.kill(process.pid, signal.SIGSTOP)
             self.bridge.close()
         self.assertEqual(process.returncode, -signal.SIGKILL)
+
+    @unittest.skipUnless(os.path.isdir("/proc/self"), "processes are not listed here")
+    def test_a_program_that_is_killed_leaves_no_process(self) -> None:
+        source = (
+            "import open_apple_models, time\n"
+            f"bridge = open_apple_models.Bridge(command={find_program()!r})\n"
+            "late = {'type': 'scripted', 'steps': [{'text': '', 'delayMs': 60000}]}\n"
+            "session = bridge.call_blocking('session/create', {'model': late})['session']\n"
+            "bridge.notify('session/respond', {'session': session, 'prompt': '?'})\n"
+            "bridge.call_blocking('ping')\n"
+            "print(bridge._transport.pid, flush=True)\n"
+            "time.sleep(60)\n"
+        )
+        program = subprocess.Popen([sys.executable, "-c", source], env=environment_of_tests(), stdout=subprocess.PIPE)
+        with program:
+            assert program.stdout is not None
+            pid = int(program.stdout.readline())
+            self.assertTrue(runs(pid))
+            program.kill()
+        patience = time.monotonic() + PATIENCE
+        while runs(pid) and time.monotonic() < patience:
+            time.sleep(0.01)
+        self.assertFalse(runs(pid))
 
     @unittest.skipUnless(hasattr(signal, "SIGSTOP"), "there is no SIGSTOP here")
     def test_sending_never_waits_for_the_process(self) -> None:
