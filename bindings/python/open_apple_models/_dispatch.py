@@ -111,9 +111,8 @@ class Dispatcher:
         if self._pending.pop(pending.request.id, None) is None:
             return
         owner = pending.request.runs_on
-        cancellation = pending.request.cancellation()
-        if cancellation is not None and all(other.request.runs_on != owner for other in self._pending.values()):
-            self._answer(cancellation)
+        if all(other.request.runs_on != owner for other in self._pending.values()):
+            self.transport.give_up(pending.request)
 
     def make_request(self, method: str, params: Mapping[str, Any] | None) -> Request:
         return Request.of(f"py-{next(self._ids)}", method, params)
@@ -161,12 +160,15 @@ class Dispatcher:
         with self._draining:
             while self._inbox and not self._closed:
                 item = self._inbox.popleft()
-                if isinstance(item, BridgeError):
-                    self._fail_all(item)
-                else:
+                try:
                     self._handle(item)
+                except Exception:
+                    log.exception("A message of the bridge was not handled: %.200r", item)
 
-    def _handle(self, message: Object) -> None:
+    def _handle(self, message: Object | BridgeError) -> None:
+        if isinstance(message, BridgeError):
+            self._fail_all(message)
+            return
         id, method = message.get("id"), message.get("method")
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
@@ -268,7 +270,7 @@ class Dispatcher:
         while self._pending:
             _, pending = self._pending.popitem()
             if not pending.future.done() and not pending.future.get_loop().is_closed():
-                pending.future.set_exception(error)
+                pending.future.set_exception(error.copy())
 
 
 async def _logged(awaitable: Any) -> None:

@@ -32,6 +32,10 @@ class BridgeError(Exception):
         message = members.get("message", "Unknown error")
         return cls(code if isinstance(code, int) else -32603, str(message), members.get("data"))
 
+    def copy(self) -> BridgeError:
+        """The same error anew. One that is raised again and again would collect tracebacks."""
+        return BridgeError(self.code, self.message, self.data)
+
     @property
     def name(self) -> str | None:
         """`data["code"]`: what happened, in a word."""

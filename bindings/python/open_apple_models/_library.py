@@ -16,7 +16,7 @@ from typing import Any, Union
 from ._errors import BridgeError, shut_down
 from ._places import PACKAGE, build_folders, installed
 from ._settings import Settings, as_options
-from ._transport import SHUTDOWN, Received, Request, Transport, log
+from ._transport import SHUTDOWN, Received, Request, Transport
 from ._types import Object
 
 Path = Union[str, "os.PathLike[str]"]
@@ -146,7 +146,11 @@ class LibraryTransport(Transport):
                 answer.set_exception(error)
 
         threading.Thread(target=work, name=f"oam-{request.id}", daemon=True).start()
-        return answer.result()
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            self.give_up(request)
+            raise
 
     def _call_blocking(self, request: Request, milliseconds: int) -> Object:
         with self._call(blocking=True):
@@ -163,7 +167,7 @@ class LibraryTransport(Transport):
         """Holds off `close`: the handle must not be destroyed under a call."""
         with self._idle:
             if self._end is not None:
-                raise self._end
+                raise self._end.copy()
             self._calls += 1
             self._blocking += blocking
         try:
@@ -178,8 +182,6 @@ class LibraryTransport(Transport):
         self._receiving = threading.get_ident()
         try:
             self._received(json.loads(line))
-        except Exception:
-            log.exception("A message of the bridge was not handled: %r", line[:200])
         finally:
             self._receiving = None
 

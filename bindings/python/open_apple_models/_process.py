@@ -30,8 +30,9 @@ _GREETING_SECONDS = 30.0
 _LAST_LINES = 10
 
 CLOSING_SECONDS = (5.0, 2.0)
-"""How long a process may take to end after `shutdown` (its turns have 2 s, its workers 2 s more), and after
-SIGTERM."""
+"""How long a process may take to end after `shutdown`, where its turns have 2 s and its workers 2 s more, and after a
+signal.
+"""
 _LOG_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -132,7 +133,7 @@ class ProcessTransport(Transport):
     def send(self, line: bytes) -> None:
         with self._lock:
             if self._end is not None:
-                raise self._end
+                raise self._end.copy()
             if self._closing:
                 raise shut_down()
             self._outgoing.put(line)
@@ -144,10 +145,11 @@ class ProcessTransport(Transport):
         except concurrent.futures.TimeoutError:
             if self._waiting.pop(request.id, None) is None:
                 return answer.result()
-            cancellation = request.cancellation()
-            if cancellation is not None:
-                self.send(cancellation)
+            self.give_up(request)
             raise timed_out(request.method, seconds or 0) from None
+        except KeyboardInterrupt:
+            self.give_up(request)
+            raise
         finally:
             self._waiting.pop(request.id, None)
 
@@ -176,7 +178,7 @@ class ProcessTransport(Transport):
             self._reader.join(CLOSING_SECONDS[1])
         if self._reader.is_alive():
             self._kill()
-            self._reader.join()
+            self._reader.join(CLOSING_SECONDS[1])
         self._writer.join(1.0)
         self._logger.join(1.0)
 
@@ -251,7 +253,7 @@ class ProcessTransport(Transport):
             self._outgoing.put(None)
             waiting, self._waiting = self._waiting, {}
         for answer in waiting.values():
-            answer.set_exception(self._end)
+            answer.set_exception(self._end.copy())
         self._tell_end(self._end)
 
     def _died(self, code: int) -> BridgeError:

@@ -7,6 +7,7 @@ a thread of its own, and tells `ended` once if it can carry no more.
 from __future__ import annotations
 
 import abc
+import contextlib
 import dataclasses
 import logging
 from collections.abc import Mapping
@@ -89,6 +90,13 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     def call(self, request: Request, seconds: float | None) -> Object:
         """Waits for the request's response, which is not handed to `received`. Raises `timeout` or `shut_down`."""
+
+    def give_up(self, request: Request) -> None:
+        """Cancels a request whose response nobody awaits any more, as far as that can be done."""
+        cancellation = request.cancellation()
+        if cancellation is not None:
+            with contextlib.suppress(BridgeError):
+                self.send(cancellation)
 
     @abc.abstractmethod
     def is_receiving(self) -> bool:

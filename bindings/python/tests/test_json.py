@@ -6,6 +6,8 @@ import collections
 import datetime
 import decimal
 import enum
+import importlib
+import importlib.util
 import types
 import unittest
 from typing import Any
@@ -125,11 +127,9 @@ class Values(BridgeCase):
         self.assertEqual(self.bridge._dispatcher._pending, {})
         self.assertEqual(await soon(self.bridge.request("ping")), {})
 
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not installed")
     async def test_numbers_of_numpy_arrive_as_numbers(self) -> None:
-        try:
-            import numpy
-        except ImportError:
-            self.skipTest("numpy is not installed")
+        numpy = importlib.import_module("numpy")
         state = {"count": numpy.int64(7), "list": numpy.arange(3), "half": numpy.float32(0.5), "yes": numpy.bool_(True)}
         world = await self.bridge.create_world(state)
         self.assertEqual(await world.snapshot(), {"count": 7, "list": [0, 1, 2], "half": 0.5, "yes": True})

@@ -58,7 +58,7 @@ class Dying(BridgeCase):
     def test_a_program_that_cannot_run_says_why(self) -> None:
         bridge = Bridge(command=[sys.executable, "-c", PRINTS])
         self.addCleanup(bridge.close)
-        with self.assertRaises(BridgeError) as ended:
+        with self.assertLogs("open_apple_models"), self.assertRaises(BridgeError) as ended:
             bridge.call_blocking("ping", timeout=PATIENCE)
         self.assertRegex(str(ended.exception), "exited with code 3.*no such model")
 
