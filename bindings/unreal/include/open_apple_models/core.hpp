@@ -1,18 +1,23 @@
 /// What is behind a bridge and its handles: sends requests, and gives each message that the pump takes to whoever waits for it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +37,12 @@ using EventHandler = std::function<void(const Json&)>;
 using ProblemHandler = std::function<void(const std::string&)>;
 
 namespace detail {
+
+/// Longer lines are not read by oam, and nobody would hear of it.
+inline constexpr std::size_t max_line_bytes = std::size_t{64} << 20;
+
+/// What oam sends may hold a value that is as deep as values may be, and stand around it.
+inline constexpr int max_received_depth = 2 * max_json_depth;
 
 class Core : public std::enable_shared_from_this<Core> {
 public:
@@ -67,12 +78,12 @@ public:
         return true;
     }
 
-    Result<Json> call_blocking(std::string_view method, const Json& params, int timeout_ms) {
+    Result<Json> call_blocking(std::string_view method, const Json& params, std::chrono::milliseconds time) {
         const Result<std::string> line = message("cpp-" + std::to_string(++last_id_), method, params);
         if (!line) return line.error();
-        const std::optional<std::string> response = native_->call_blocking(*line, timeout_ms);
+        const std::optional<std::string> response = native_->call_blocking(*line, milliseconds(time));
         if (!response) return Error::shut_down();
-        Result<Json> parsed = parse_json(*response);
+        Result<Json> parsed = JsonReader(*response, max_received_depth).read();
         if (!parsed) return parsed.error();
         if (const Json* error = parsed->find("error")) return Error::from_json(*error);
         return parsed->take("result");
@@ -143,18 +154,22 @@ public:
 
     std::size_t pump(std::size_t max_messages) {
         const std::shared_ptr<Core> alive = shared_from_this();
-        if (pumping_.exchange(true)) return 0;
+        const PumpTurn turn(*this);
+        if (!turn) return 0;
         std::size_t count = 0;
         for (; count < max_messages; ++count) {
             const std::optional<std::string> line = native_->inbox().pop();
             if (!line) break;
             dispatch(*line);
         }
-        pumping_ = false;
         return count;
     }
 
-    bool is_pumping() const { return pumping_; }
+    /// Whether this thread is inside a handler that the pump called.
+    bool is_pumping_here() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return pumper_ == std::this_thread::get_id();
+    }
 
     bool has_pending() {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -168,7 +183,8 @@ public:
         std::map<std::string, Pending> pending;
         std::map<std::string, std::weak_ptr<OpenCall>> calls;
         {
-            const std::lock_guard<std::mutex> lock(mutex_);
+            std::unique_lock<std::mutex> lock(mutex_);
+            pumped_.wait(lock, [this] { return pumper_ == std::thread::id() || pumper_ == std::this_thread::get_id(); });
             pending.swap(pending_);
             calls.swap(calls_);
             subscribers_.clear();
@@ -209,8 +225,48 @@ private:
         std::shared_ptr<EventHandler> handler;
     };
 
+    /// The right to pump, which one thread has at a time; a handler that pumps gets none.
+    class PumpTurn {
+    public:
+        explicit PumpTurn(Core& core) : core_(core) {
+            const std::lock_guard<std::mutex> lock(core.mutex_);
+            mine_ = core.pumper_ == std::thread::id();
+            if (mine_) core.pumper_ = std::this_thread::get_id();
+        }
+        PumpTurn(const PumpTurn&) = delete;
+        PumpTurn& operator=(const PumpTurn&) = delete;
+        ~PumpTurn() {
+            if (!mine_) return;
+            const std::lock_guard<std::mutex> lock(core_.mutex_);
+            core_.pumper_ = std::thread::id();
+            core_.pumped_.notify_all();
+        }
+
+        explicit operator bool() const { return mine_; }
+
+    private:
+        Core& core_;
+        bool mine_ = false;
+    };
+
+    /// As the library takes it: 0 is for ever, and what is over by now is not.
+    static int milliseconds(std::chrono::milliseconds time) {
+        if (time.count() == 0) return 0;
+        return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), 1, std::numeric_limits<int>::max()));
+    }
+
+    /// A member of a message.
+    static Result<std::string> member(const Json& value, const char* name) {
+        JsonWriter writer;
+        if (!writer.write(value, 1)) return Error::invalid_params(writer.problem(name));
+        if (writer.text().size() > max_line_bytes - 1024) {
+            return Error::invalid_params(std::string(name) + " is more than 64 MiB of JSON, which oam does not take.");
+        }
+        return std::move(writer.text());
+    }
+
     static Result<std::string> message(const std::string& id, std::string_view method, const Json& params) {
-        Result<std::string> text = to_json(params, "params");
+        Result<std::string> text = member(params, "params");
         if (!text) return text;
         const Result<std::string> name = to_json(Json(method), "method");
         if (!name) return name;
@@ -222,7 +278,7 @@ private:
     }
 
     void dispatch(const std::string& line) {
-        Result<Json> parsed = parse_json(line);
+        Result<Json> parsed = JsonReader(line, max_received_depth).read();
         if (!parsed) {
             tell("A message of the bridge cannot be read: " + parsed.error().message);
             return;
@@ -231,7 +287,10 @@ private:
         const std::string& method = received["method"].as_string();
         const std::string& id = received["id"].as_string();
         if (method.empty()) {
-            if (const Json* error = received.find("error")) {
+            const Json* error = received.find("error");
+            if (error && !received["id"].is_string()) {
+                tell("The bridge cannot read a message: " + Error::from_json(*error).message);
+            } else if (error) {
                 settle(id, Error::from_json(*error));
             } else {
                 settle(id, received.take("result"));
@@ -273,7 +332,9 @@ private:
             const auto found = notification_handlers_.find(method);
             if (found != notification_handlers_.end()) handlers = found->second;
         }
-        for (const auto& handler : handlers) guarded([&] { (*handler)(params); });
+        for (const auto& handler : handlers) {
+            if (*handler) guarded([&] { (*handler)(params); });
+        }
     }
 
     /// Who waits for this very event or change.
@@ -301,7 +362,7 @@ private:
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             const auto found = tools_.find(asked.name);
-            if (found != tools_.end()) handler = found->second.handler;
+            if (found != tools_.end() && *found->second.handler) handler = found->second.handler;
             if (handler) calls_[id] = open;
         }
         if (!handler) {
@@ -330,7 +391,7 @@ private:
         }
         Json result = Json::object({{"output", output.output.is_null() ? Json("") : output.output}});
         if (output.is_error) result.set("isError", true);
-        Result<std::string> text = to_json(result, "result");
+        Result<std::string> text = member(result, "result");
         if (!text) {
             const std::string problem = "The tool's output is no JSON: " + text.error().message;
             text = to_json(Json::object({{"output", problem}, {"isError", true}}));
@@ -367,20 +428,29 @@ private:
             const std::lock_guard<std::mutex> lock(mutex_);
             handler = on_problem_;
         }
-        if (handler && *handler) {
-            (*handler)(problem);
-        } else {
-            std::fprintf(stderr, "open-apple-models: %s\n", problem.c_str());
+        bool told = false;
+#if defined(__cpp_exceptions)
+        try {
+            if (handler && *handler) (*handler)(problem);
+            told = handler && *handler;
+        } catch (...) {
+            // A handler of problems that is one itself.
         }
+#else
+        if (handler && *handler) (*handler)(problem);
+        told = handler && *handler;
+#endif
+        if (!told) std::fprintf(stderr, "open-apple-models: %s\n", problem.c_str());
     }
 
     std::unique_ptr<NativeBridge> native_;
     std::atomic<std::uint64_t> last_id_{0};
     std::atomic<std::uint64_t> last_object_{0};
-    std::atomic<bool> pumping_{false};
-
     /// Guards what follows; never held while anything of the user's runs.
     std::mutex mutex_;
+    std::condition_variable pumped_;
+    /// Who pumps; nobody if it is no thread.
+    std::thread::id pumper_;
     std::map<std::string, Pending> pending_;
     std::map<std::string, RegisteredTool> tools_;
     std::map<std::string, std::weak_ptr<OpenCall>> calls_;

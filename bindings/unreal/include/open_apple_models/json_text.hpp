@@ -118,7 +118,7 @@ inline std::string write_number(double number) {
 
 class JsonReader {
 public:
-    explicit JsonReader(std::string_view text) : text_(text) {}
+    explicit JsonReader(std::string_view text, int max_depth = max_json_depth) : text_(text), max_depth_(max_depth) {}
 
     Result<Json> read() {
         Json value;
@@ -151,7 +151,7 @@ private:
     }
 
     bool read_object(Json& value, int depth) {
-        if (depth > max_json_depth) return fail("it is nested too deep");
+        if (depth > max_depth_) return fail("it is nested too deep");
         Json::Object members;
         ++at_;
         skip_space();
@@ -175,7 +175,7 @@ private:
     }
 
     bool read_array(Json& value, int depth) {
-        if (depth > max_json_depth) return fail("it is nested too deep");
+        if (depth > max_depth_) return fail("it is nested too deep");
         Json::Array items;
         ++at_;
         skip_space();
@@ -307,6 +307,7 @@ private:
     }
 
     std::string_view text_;
+    int max_depth_;
     std::size_t at_ = 0;
     const char* problem_ = nullptr;
 };
