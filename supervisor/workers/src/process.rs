@@ -11,8 +11,12 @@
 
 use std::{
     collections::VecDeque,
-    os::{fd::OwnedFd, unix::net::UnixStream},
-    process::Stdio,
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::CommandExt},
+    },
+    process::{ChildStderr, ChildStdout, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -24,12 +28,12 @@ use nix::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     net::unix::pipe::Receiver,
-    process::{Child, Command},
     sync::mpsc,
     task::JoinHandle,
 };
 
 use crate::{
+    child::Child,
     config::WorkerCommand,
     exit::{Exit, ExitCause},
     worker_id::WorkerId,
@@ -63,16 +67,19 @@ pub(crate) struct Process {
 
 /// Starts a worker. Fails with the reason in words.
 pub(crate) fn spawn(id: WorkerId, command: &WorkerCommand) -> Result<Process, String> {
-    let (writing, mut child) = start(command)?;
+    let failed = |error: io::Error| error.to_string();
+    let Started { writing, child, stdout, stderr } = start(id, command)?;
     let reading = writing.try_clone().and_then(|socket| Receiver::from_owned_fd_unchecked(socket.into()));
-    let reading = reading.map_err(|error| error.to_string())?;
-    let pid = child.id().ok_or("it ended at once")?;
+    let reading = reading.map_err(failed)?;
+    let pid = child.id();
     let tail = Arc::new(Mutex::new(VecDeque::new()));
     let mut logs = Vec::new();
-    if let Some(stderr) = child.stderr.take() {
+    if let Some(stderr) = stderr {
+        let stderr = Receiver::from_owned_fd(stderr.into()).map_err(failed)?;
         logs.push(tokio::spawn(log_lines(id, stderr, Some(Arc::clone(&tail)))));
     }
-    if let Some(stdout) = child.stdout.take() {
+    if let Some(stdout) = stdout {
+        let stdout = Receiver::from_owned_fd(stdout.into()).map_err(failed)?;
         logs.push(tokio::spawn(log_lines(id, stdout, None)));
     }
     let (signals, inbox) = mpsc::unbounded_channel();
@@ -80,15 +87,22 @@ pub(crate) fn spawn(id: WorkerId, command: &WorkerCommand) -> Result<Process, St
     Ok(Process { writing, reading, pid, signals, exit })
 }
 
-fn start(command: &WorkerCommand) -> Result<(UnixStream, Child), String> {
-    let failed = |error: std::io::Error| error.to_string();
+struct Started {
+    writing: UnixStream,
+    child: Child,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+fn start(id: WorkerId, command: &WorkerCommand) -> Result<Started, String> {
+    let failed = |error: io::Error| error.to_string();
     let _one_at_a_time = SPAWNING.lock().unwrap_or_else(PoisonError::into_inner);
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     ours.set_nonblocking(true).map_err(failed)?;
     let inherited = std::env::vars_os().filter(|(name, _)| {
         name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with(WORKER_PREFIX))
     });
-    let child = Command::new(&command.program)
+    let mut child = Command::new(&command.program)
         .args(&command.arguments)
         .env_clear()
         .envs(inherited)
@@ -96,10 +110,10 @@ fn start(command: &WorkerCommand) -> Result<(UnixStream, Child), String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
-        .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("{}: {error}", command.program.display()))?;
-    Ok((ours, child))
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    Ok(Started { writing: ours, child: Child::watch(id, child).map_err(failed)?, stdout, stderr })
 }
 
 /// Owns the child until it is gone.
@@ -125,7 +139,7 @@ async fn reap(
         }
     }
     Exit {
-        cause: status.map_or_else(|error| ExitCause::NotStarted(error.to_string()), ExitCause::of),
+        cause: status.map_or(ExitCause::Unknown, ExitCause::of),
         uptime: started.elapsed(),
         was_ready: false,
         why_killed: None,
