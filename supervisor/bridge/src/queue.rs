@@ -141,7 +141,7 @@ impl OperationQueue {
         entries.push_back(Entry { operation: operation.clone(), waiting: Some((work, responder)) });
         drop(entries);
         if is_idle {
-            tasks.spawn_on(Arc::clone(self).work_off(), runtime);
+            tasks.spawn_on(WorkingOff { queue: Arc::clone(self), is_done: false }.run(), runtime);
         }
         Ok(operation)
     }
@@ -155,13 +155,34 @@ impl OperationQueue {
     pub fn pending(&self) -> usize {
         self.lock().len()
     }
+}
 
-    /// Runs operations until none is left. One such task exists while the queue is not empty.
-    async fn work_off(self: Arc<Self>) {
+/// The task that runs a queue's operations until none is left. One exists while the queue is not empty.
+struct WorkingOff {
+    queue: Arc<OperationQueue>,
+    is_done: bool,
+}
+
+impl Drop for WorkingOff {
+    /// The runtime has ended: nobody will run what waits, and it holds the object that owns the queue.
+    fn drop(&mut self) {
+        if !self.is_done {
+            let waiting = std::mem::take(&mut *self.queue.lock());
+            drop(waiting);
+        }
+    }
+}
+
+impl WorkingOff {
+    async fn run(mut self) {
         loop {
             let next = {
-                let mut entries = self.lock();
-                entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)))
+                let mut entries = self.queue.lock();
+                let next = entries.front_mut();
+                let next = next.and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)));
+                // Under the lock: whoever pushes now finds an empty queue and starts another task.
+                self.is_done = next.is_none();
+                next
             };
             let Some((operation, (work, responder))) = next else { return };
             // A long queue of quick operations must not keep the thread from everything else.
@@ -171,7 +192,7 @@ impl OperationQueue {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
             });
             // Under the lock: an operation pushed in between would get a task of its own and could overtake the answer.
-            let mut entries = self.lock();
+            let mut entries = self.queue.lock();
             entries.pop_front();
             responder.answer(result);
         }

@@ -9,16 +9,20 @@
 
 use std::{
     io,
-    process::{self, ExitStatus},
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
 use nix::{
-    sys::signal::{Signal, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::{
+    io::Errno,
+    process::{WaitId, WaitIdOptions, WaitOptions, waitid, waitpid},
+};
 use tokio::sync::oneshot;
 
 use crate::worker_id::WorkerId;
@@ -28,61 +32,56 @@ const STACK_BYTES: usize = 64 << 10;
 
 /// A process that leads a group of its own. Dropped, it is killed, and reaped as soon as it is gone.
 pub(crate) struct Child {
-    process: Arc<Mutex<Owned>>,
+    pid: Pid,
     gone: oneshot::Receiver<()>,
-    pid: u32,
+    reaper: Arc<Mutex<Reaper>>,
 }
 
-struct Owned {
-    process: process::Child,
-    owner: Owner,
-}
-
-#[derive(PartialEq, Eq)]
-enum Owner {
-    /// Who holds the [`Child`] reaps it.
+/// Who reaps the process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reaper {
+    /// Whoever holds the [`Child`].
     Holder,
-    /// The thread does, nobody else is there.
+    /// The thread, as nobody else is there.
     Thread,
-    /// It has been reaped.
-    Nobody,
+    /// Nobody any more.
+    Done,
 }
 
-fn lock(owned: &Mutex<Owned>) -> MutexGuard<'_, Owned> {
-    owned.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(reaper: &Mutex<Reaper>) -> MutexGuard<'_, Reaper> {
+    reaper.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Child {
     /// Takes over a process that was just started. It is killed if it cannot be waited for.
-    pub(crate) fn watch(id: WorkerId, process: process::Child) -> io::Result<Self> {
-        let pid = process.id();
-        let process = Arc::new(Mutex::new(Owned { process, owner: Owner::Holder }));
+    pub(crate) fn watch(id: WorkerId, pid: Pid) -> io::Result<Self> {
+        let reaper = Arc::new(Mutex::new(Reaper::Holder));
         let (tell, gone) = oneshot::channel();
-        let child = Self { process, gone, pid };
-        let watched = Arc::clone(&child.process);
+        let child = Self { pid, gone, reaper };
+        let reaper = Arc::clone(&child.reaper);
         let watch = move || {
             wait_without_reaping(pid);
-            let mut owned = lock(&watched);
-            if owned.owner == Owner::Thread {
+            let mut reaper = lock(&reaper);
+            if *reaper == Reaper::Thread {
                 // A status that somebody else has taken is of no use to anyone here.
-                let _ = owned.process.wait();
-                owned.owner = Owner::Nobody;
+                let _ = reap(pid, WaitOptions::empty());
+                *reaper = Reaper::Done;
             }
-            drop(owned);
+            drop(reaper);
             let _ = tell.send(());
         };
         let name = format!("oam-worker-{id}");
         if let Err(error) = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(watch) {
-            let mut owned = lock(&child.process);
-            owned.owner = Owner::Nobody;
-            let _ = owned.process.kill().and_then(|()| owned.process.wait());
+            *lock(&child.reaper) = Reaper::Done;
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = reap(pid, WaitOptions::empty());
             return Err(error);
         }
         Ok(child)
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.pid
+        self.pid.as_raw().cast_unsigned()
     }
 
     /// Waits for the end of the process and reaps it. Fails when somebody else has reaped it: there was an end, but it is
@@ -90,52 +89,59 @@ impl Child {
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         // The thread ends without a word only if it panics.
         let _ = (&mut self.gone).await;
-        let mut owned = lock(&self.process);
-        owned.owner = Owner::Nobody;
-        owned.process.wait()
+        *lock(&self.reaper) = Reaper::Done;
+        let status = reap(self.pid, WaitOptions::empty())?;
+        status.ok_or_else(|| io::ErrorKind::WouldBlock.into())
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        let mut owned = lock(&self.process);
-        if owned.owner != Owner::Holder {
+        let mut reaper = lock(&self.reaper);
+        if *reaper != Reaper::Holder {
             return;
         }
-        if let Ok(group) = i32::try_from(self.pid) {
-            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
-        }
-        let _ = owned.process.kill();
+        let _ = killpg(self.pid, Signal::SIGKILL);
+        let _ = kill(self.pid, Signal::SIGKILL);
         // The thread may have seen the end already; it then looks no more.
-        owned.owner = match owned.process.try_wait() {
-            Ok(None) => Owner::Thread,
-            Ok(Some(_)) | Err(_) => Owner::Nobody,
+        *reaper = match reap(self.pid, WaitOptions::NOHANG) {
+            Ok(None) => Reaper::Thread,
+            Ok(Some(_)) | Err(_) => Reaper::Done,
         };
     }
 }
 
+fn raw(pid: Pid) -> Option<rustix::process::Pid> {
+    rustix::process::Pid::from_raw(pid.as_raw())
+}
+
+/// Takes the exit status of a process that has ended; `None` if it has not.
+fn reap(pid: Pid, options: WaitOptions) -> io::Result<Option<ExitStatus>> {
+    loop {
+        match waitpid(raw(pid), options) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(status) => return Ok(status.map(|(_, status)| ExitStatus::from_raw(status.as_raw()))),
+        }
+    }
+}
+
 /// Returns when the process has ended, also if somebody else reaps it.
-fn wait_without_reaping(pid: u32) {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return };
+fn wait_without_reaping(pid: Pid) {
+    let Some(pid) = raw(pid) else { return };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while matches!(waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
+    while matches!(waitid(WaitId::Pid(pid), options), Err(Errno::INTR)) {}
 }
 
 #[cfg(test)]
 mod tests {
     use std::{os::unix::process::CommandExt, process::Command};
 
-    use nix::{errno::Errno, sys::wait::waitpid};
-
     use super::*;
 
     fn child(script: &str) -> Child {
         let process = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
-        Child::watch(WorkerId(1), process).unwrap()
-    }
-
-    fn pid_of(child: &Child) -> Pid {
-        Pid::from_raw(child.id().cast_signed())
+        Child::watch(WorkerId(1), Pid::from_raw(process.id().cast_signed())).unwrap()
     }
 
     #[tokio::test]
@@ -146,21 +152,22 @@ mod tests {
     #[tokio::test]
     async fn an_end_that_somebody_else_has_seen_is_noticed() {
         let mut child = child("exit 3");
-        waitpid(pid_of(&child), None).unwrap();
-        assert_eq!(child.wait().await.unwrap_err().raw_os_error(), Some(Errno::ECHILD as i32));
+        reap(child.pid, WaitOptions::empty()).unwrap();
+        let error = child.wait().await.unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::CHILD.raw_os_error()));
     }
 
     #[tokio::test]
     async fn a_dropped_process_is_killed_and_leaves_no_zombie() {
         let running = child("sleep 600");
         let ended = child("exit");
-        let pids = [pid_of(&running), pid_of(&ended)];
-        wait_without_reaping(ended.id());
+        let pids = [running.pid, ended.pid];
+        wait_without_reaping(ended.pid);
         drop((running, ended));
         for pid in pids {
             // Either it is gone, or this waits until it is.
-            let _ = waitpid(pid, None);
-            assert_eq!(nix::sys::signal::kill(pid, None), Err(Errno::ESRCH));
+            let _ = reap(pid, WaitOptions::empty());
+            assert_eq!(kill(pid, None), Err(nix::errno::Errno::ESRCH));
         }
     }
 }

@@ -16,6 +16,7 @@ mod model;
 mod pool;
 mod process;
 mod report;
+mod spawn;
 mod status;
 mod worker_id;
 
