@@ -1,6 +1,6 @@
 //! Hosts with several threads.
 
-use crate::build::{Linked, json_lines, output, program};
+use crate::build::{Linked, crate_folder, json_lines, output, program};
 
 #[test]
 fn two_bridges_and_eight_threads_get_along() {
@@ -22,7 +22,8 @@ fn the_host_of_the_callbacks_has_no_data_races() {
     for (name, arguments) in [("crowd.c", &["500"][..]), ("shutdown.c", &[]), ("cycles.c", &["20"])] {
         let built = program(name).with("gcc", &["-fsanitize=thread", "-O1"], Linked::Shared).build();
         let mut command = built.command(arguments);
-        command.env("TSAN_OPTIONS", "halt_on_error=1");
+        let suppressions = crate_folder().join("tests/tsan.supp");
+        command.env("TSAN_OPTIONS", format!("halt_on_error=1 suppressions={}", suppressions.display()));
         let output = output(command);
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -26,7 +26,9 @@ void host_open(struct host *host, const char *options, void (*react)(struct host
     pthread_mutex_init(&host->lock, NULL);
     pthread_cond_init(&host->changed, NULL);
     host->react = react;
+    pthread_mutex_lock(&host->lock);
     host->bridge = oam_bridge_create_with_options(on_message, host, options);
+    pthread_mutex_unlock(&host->lock);
     EXPECT(host->bridge != NULL);
 }
 
@@ -72,7 +74,9 @@ void host_answer_tool(struct host *host, const char *line)
     if (strncmp(line, START, sizeof START - 1) == 0 && strstr(line, "\"tool/call\"") != NULL) {
         snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"id\":\"t-%ld\",\"result\":{\"output\":\"rang\"}}",
                  strtol(line + sizeof START - 1, NULL, 10));
+        pthread_mutex_lock(&host->lock);
         EXPECT(oam_bridge_send(host->bridge, answer) == OAM_OK);
+        pthread_mutex_unlock(&host->lock);
     }
 }
 
