@@ -175,9 +175,10 @@ impl OamBridge {
     #[func(gd_self)]
     fn pump(this: Gd<Self>) {
         let Some(client) = this.bind().running() else { return };
-        // What arrives while scripts run waits for the next frame, so that a frame ends.
-        for _ in 0..client.borrow().waiting() {
-            // A statement of its own: the borrow must be over before scripts run.
+        // What arrives while scripts run waits for the next frame, so that a frame ends. The borrows are statements of their
+        // own: they must be over before scripts run.
+        let waiting = client.borrow().waiting();
+        for _ in 0..waiting {
             let delivery = client.borrow_mut().next_delivery();
             let Some(delivery) = delivery else { break };
             Self::deliver(&this, &client, delivery);
