@@ -2,7 +2,7 @@
 //! whoever asked, and lets tool calls be answered once.
 //!
 //! A [`Client`] runs a supervisor inside this process. Its messages arrive on a thread of the supervisor's and wait
-//! in an inbox; the thread that owns the client takes them out with [`Client::next_delivery`], once a frame, so all that
+//! in an inbox; the thread that owns the client takes them out, once a frame ([`pump()`]), so all that
 //! follows from a message happens there. The client never calls back: no lock and no borrow is held while the owner
 //! deals with a delivery, and it may send requests and answers meanwhile.
 //!
@@ -12,6 +12,7 @@ mod delivery;
 mod error;
 mod inbox;
 mod message;
+mod pump;
 mod request;
 mod tools;
 
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 pub use delivery::{Change, Delivery, Progress, Shown, ToolCall};
 pub use error::RequestError;
+pub use pump::pump;
 pub use tools::{ToolAnswer, Toolbox};
 
 use inbox::Inbox;

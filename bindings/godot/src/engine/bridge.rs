@@ -15,7 +15,7 @@ use super::{
     tool_call::OamToolCall,
     tool_handlers,
 };
-use crate::client::{Client, Delivery, RequestError, ToolAnswer, ToolCall};
+use crate::client::{self, Client, Delivery, RequestError, ToolAnswer, ToolCall};
 
 /// Runs the agents of a game. One is enough: NPCs, sessions and worlds find it above themselves in the tree, or as an
 /// autoload. It starts with the first request and ends when it is freed.
@@ -175,14 +175,7 @@ impl OamBridge {
     #[func(gd_self)]
     fn pump(this: Gd<Self>) {
         let Some(client) = this.bind().running() else { return };
-        // What arrives while scripts run waits for the next frame, so that a frame ends. The borrows are statements of their
-        // own: they must be over before scripts run.
-        let waiting = client.borrow().waiting();
-        for _ in 0..waiting {
-            let delivery = client.borrow_mut().next_delivery();
-            let Some(delivery) = delivery else { break };
-            Self::deliver(&this, &client, delivery);
-        }
+        client::pump(&client, |delivery| Self::deliver(&this, &client, delivery));
     }
 
     /// Ends the supervisor. What is under way completes with the error `shut_down` at the end of the frame, and so does

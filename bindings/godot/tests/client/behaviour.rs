@@ -1,8 +1,8 @@
 //! What the nodes rely on, beyond the scenes of all bindings.
 
-use std::{rc::Rc, time::Duration};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use oam_godot::client::{Client, Delivery, RequestError, ToolAnswer, Toolbox};
+use oam_godot::client::{Client, Delivery, RequestError, ToolAnswer, Toolbox, pump};
 use serde_json::{Value, json};
 
 use crate::game::{Game, Handler};
@@ -84,6 +84,44 @@ fn a_call_of_one_of_several_decisions_tells_which() {
     let params = json!({"requests": [decision, decision], "maxConcurrency": 1, "model": model});
     game.ask("decision/decideMany", params).unwrap();
     assert_eq!(game.calls.iter().map(|call| call.index).collect::<Vec<_>>(), [Some(0), Some(1)]);
+}
+
+#[test]
+fn everything_may_be_done_while_something_is_delivered() {
+    let client = RefCell::new(Client::start(&json!({}), None).unwrap());
+    for owner in 1..=3 {
+        client.borrow_mut().request("ping", json!({}), owner).unwrap();
+    }
+    while client.borrow().waiting() < 3 {
+        assert!(client.borrow().wait(Duration::from_secs(30)));
+        std::thread::yield_now();
+    }
+    let mut told = Vec::new();
+    pump(&client, |delivery| {
+        let Delivery::Completed { owner, .. } = delivery else { panic!("not a completion: {delivery:?}") };
+        told.push(owner);
+        client.borrow_mut().request("ping", json!({}), owner + 10).unwrap();
+        if owner == 2 {
+            assert_eq!(client.borrow_mut().close(), [3, 11, 12]);
+        }
+    });
+    assert_eq!(told, [1, 2], "nothing is delivered of what was closed");
+}
+
+#[test]
+fn what_arrives_while_something_is_delivered_waits_for_the_next_pump() {
+    let client = RefCell::new(Client::start(&json!({}), None).unwrap());
+    client.borrow_mut().request("ping", json!({}), 1).unwrap();
+    assert!(client.borrow().wait(Duration::from_secs(30)));
+    let mut told = Vec::new();
+    pump(&client, |delivery| {
+        told.push(delivery);
+        client.borrow_mut().request("ping", json!({}), 2).unwrap();
+        assert!(client.borrow().wait(Duration::from_secs(30)));
+    });
+    assert_eq!(told.len(), 1);
+    pump(&client, |delivery| told.push(delivery));
+    assert!(matches!(told[..], [Delivery::Completed { owner: 1, .. }, Delivery::Completed { owner: 2, .. }]));
 }
 
 #[test]
