@@ -41,7 +41,7 @@ namespace OpenAppleModels
         /// <param name="options">What differs from the library's defaults; may be null.</param>
         /// <param name="onLine">Gets each line, on a thread of the bridge, one at a time.</param>
         /// <param name="onClosed">Called once, when the library has let go of the bridge.</param>
-        /// <exception cref="OamException">The options are not understood.</exception>
+        /// <exception cref="OamException">The system has no more threads or descriptors.</exception>
         public NativeBridge(OamOptions options, Action<string> onLine, Action onClosed)
         {
             this.onLine = onLine;
@@ -56,8 +56,8 @@ namespace OpenAppleModels
                     : NativeMethods.oam_bridge_create_with_options(MessageCallback, userData, optionsJson));
                 if (handle == IntPtr.Zero)
                 {
-                    throw OamException.Named(OamException.InvalidParamsCode, "invalid_params",
-                        "The library could not start a bridge" + (options == null ? "." : " with the options " + options.ToJson() + "."));
+                    throw OamException.Named(
+                        OamException.InternalErrorCode, "internal_error", "The system has no more threads or descriptors for a bridge.");
                 }
             }
             catch
@@ -72,6 +72,7 @@ namespace OpenAppleModels
 
         /// <summary>Sends one line. Never waits for the model.</summary>
         /// <exception cref="ObjectDisposedException">The bridge is closed.</exception>
+        /// <exception cref="OamException">The library has given the bridge up.</exception>
         public void Send(string line)
         {
             byte[] bytes = NativeMethods.ToUtf8(line);
@@ -79,7 +80,12 @@ namespace OpenAppleModels
             try
             {
                 int status = NativeMethods.oam_bridge_send(handle, bytes);
-                if (status != 0)
+                if (status == NativeMethods.GivenUp)
+                {
+                    throw OamException.Named(OamException.ShutDownCode, "shut_down",
+                        "The bridge was given up, as its callbacks did not return and messages piled up: dispose it and start another.");
+                }
+                if (status != NativeMethods.Ok)
                 {
                     throw OamException.Named(OamException.InternalErrorCode, "internal_error", $"The library refused a message ({status}).");
                 }

@@ -13,6 +13,9 @@ namespace OpenAppleModels
         private const string Library = "OpenAppleModelsFFI";
 #endif
 
+        public const int Ok = 0;
+        public const int GivenUp = -3;
+
         [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
         public delegate void MessageCallback(IntPtr line, IntPtr userData);
 

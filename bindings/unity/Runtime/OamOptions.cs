@@ -2,7 +2,10 @@ using System.Collections.Generic;
 
 namespace OpenAppleModels
 {
-    /// <summary>What a bridge can be told when it is made. Whatever is left null has the library's default.</summary>
+    /// <summary>
+    /// What a bridge can be told when it is made. Whatever is left null has the library's default. With a value that the library
+    /// refuses, every request fails with <c>invalid_params</c> and the name of the option.
+    /// </summary>
     public sealed class OamOptions
     {
         /// <summary>
@@ -17,11 +20,20 @@ namespace OpenAppleModels
         /// <summary>Whether one more worker is kept ready to take the place of one that dies.</summary>
         public bool? Spare { get; set; }
 
-        /// <summary>Seconds that a worker may take for one step of the model.</summary>
+        /// <summary>When answers are streamed: <c>auto</c>, <c>always</c> or <c>never</c>.</summary>
+        public string Streaming { get; set; }
+
+        /// <summary>Seconds without progress after which a worker counts as hung.</summary>
         public double? StepTimeoutSeconds { get; set; }
 
         /// <summary>How many workers may die of one step before the step fails.</summary>
         public int? MaxStepCrashes { get; set; }
+
+        /// <summary>How many sessions may exist at once.</summary>
+        public int? MaxSessions { get; set; }
+
+        /// <summary>Seconds to answer a tool call, unless session or tool say otherwise; 0 is no limit.</summary>
+        public double? ToolTimeoutSeconds { get; set; }
 
         /// <summary>Further options by their names in the library's documentation.</summary>
         public IDictionary<string, object> Others { get; } = new Dictionary<string, object>();
@@ -33,8 +45,11 @@ namespace OpenAppleModels
                 { "worker", Worker },
                 { "workers", Workers },
                 { "spare", Spare },
+                { "streaming", Streaming },
                 { "stepTimeoutSeconds", StepTimeoutSeconds },
                 { "maxStepCrashes", MaxStepCrashes },
+                { "maxSessions", MaxSessions },
+                { "toolTimeoutSeconds", ToolTimeoutSeconds },
             };
             foreach (KeyValuePair<string, object> other in Others)
             {

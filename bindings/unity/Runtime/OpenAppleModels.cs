@@ -29,6 +29,7 @@ namespace OpenAppleModels
         /// <param name="dispatchOnCallbackThread">Do without <see cref="Pump"/>: everything happens on the bridge's own thread, as it
         /// comes. For programs without frames; what runs there must be short and must not wait for the bridge.</param>
         /// <exception cref="DllNotFoundException">The native library is not where the system looks for it.</exception>
+        /// <exception cref="OamException">The system has no more threads or descriptors.</exception>
         public OamBridge(bool dispatchOnCallbackThread = false)
             : this(null, dispatchOnCallbackThread)
         {
@@ -38,7 +39,7 @@ namespace OpenAppleModels
         /// <param name="options">What differs from the defaults.</param>
         /// <param name="dispatchOnCallbackThread">As in the other constructor.</param>
         /// <exception cref="DllNotFoundException">The native library is not where the system looks for it.</exception>
-        /// <exception cref="OamException">The library refuses the options.</exception>
+        /// <exception cref="OamException">The system has no more threads or descriptors.</exception>
         public OamBridge(OamOptions options, bool dispatchOnCallbackThread = false)
         {
             this.dispatchOnCallbackThread = dispatchOnCallbackThread;

@@ -23,13 +23,17 @@ namespace OpenAppleModels.Tests
         {
             const int RuntimeThreads = 4;
             const int RuntimeDescriptors = 4;
-            for (int attempt = 0; attempt < 200 && Now().threads > threads + RuntimeThreads; attempt++)
-            {
-                Thread.Sleep(10);
-            }
             ProcessState now = Now();
-            Check.That(now.threads <= threads + RuntimeThreads, $"{now.threads} threads are not much more than {threads}");
-            Check.That(now.descriptors <= descriptors + RuntimeDescriptors, $"{now.descriptors} descriptors are not much more than {descriptors}");
+            for (int attempt = 0; attempt < 300; attempt++)
+            {
+                if (now.threads <= threads + RuntimeThreads && now.descriptors <= descriptors + RuntimeDescriptors)
+                {
+                    return;
+                }
+                Thread.Sleep(10);
+                now = Now();
+            }
+            throw new CheckFailed($"{now.threads} threads and {now.descriptors} descriptors are left; before it were {threads} and {descriptors}.");
         }
     }
 }

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Diagnostics;
 using System.IO;
 using System.Linq;
 using System.Reflection;
@@ -18,6 +19,11 @@ namespace OpenAppleModels.Tests
     {
         private static readonly TimeSpan TimeLimit = TimeSpan.FromSeconds(60);
 
+        private static StringWriter log;
+
+        /// <summary>What the running test has written to standard error.</summary>
+        public static string Log => log.ToString();
+
         public static int Main(string[] words)
         {
             List<MethodInfo> tests = Assembly.GetExecutingAssembly().GetTypes()
@@ -35,16 +41,17 @@ namespace OpenAppleModels.Tests
         private static bool Passes(MethodInfo test)
         {
             TextWriter standardError = Console.Error;
-            var log = new StringWriter();
+            log = new StringWriter();
             Console.SetError(TextWriter.Synchronized(log));
+            Stopwatch watch = Stopwatch.StartNew();
             Exception problem = Run(test);
             Console.SetError(standardError);
             if (problem == null)
             {
-                Console.WriteLine("ok      " + Name(test));
+                Console.WriteLine($"ok {watch.ElapsedMilliseconds,6} ms  {Name(test)}");
                 return true;
             }
-            Console.WriteLine($"FAILED  {Name(test)}\n{problem}\n{log}");
+            Console.WriteLine($"FAILED        {Name(test)}\n{problem}\n{log}");
             return false;
         }
 

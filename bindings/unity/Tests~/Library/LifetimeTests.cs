@@ -195,13 +195,39 @@ namespace OpenAppleModels.Tests
         [Test]
         public static void OptionsReachTheLibrary()
         {
-            var options = new OamOptions { Worker = new[] { "/no/such/worker", "--now" }, Workers = 1, Spare = false, StepTimeoutSeconds = 5 };
-            using (var bridge = new OamBridge(options))
+            var all = new OamOptions
             {
-                Check.Contains("/no/such/worker", Json.Serialize(bridge.CallBlocking("supervisor/status")));
+                Worker = new[] { "/no/such/worker", "--fast" },
+                Workers = 1,
+                Spare = false,
+                Streaming = "auto",
+                StepTimeoutSeconds = 5,
+                MaxStepCrashes = 2,
+                MaxSessions = 1,
+                ToolTimeoutSeconds = 0.5,
+                Others = { { "scriptedModels", false } },
+            };
+            using (var bridge = new OamBridge(all))
+            {
+                Check.Equal(1, bridge.CallBlocking("initialize").Get("capabilities", "maxSessions"));
+                Check.Equal("system", bridge.CallBlocking("initialize").Get("capabilities", "models", 0));
+                Check.Equal(1, ((List<object>)bridge.CallBlocking("initialize").Get("capabilities", "models")).Count);
+                OamSession session = bridge.Await(bridge.CreateSessionAsync());
+                OamException unavailable = bridge.Failure(session.RespondAsync("?"));
+                Check.Equal("model_unavailable", unavailable.Name);
+                Check.Contains("options.worker", unavailable.Message);
             }
-            OamException problem = Check.Throws<OamException>(() => new OamBridge(new OamOptions { Workers = -1 }));
-            Check.Equal("invalid_params", problem.Name);
+        }
+
+        [Test]
+        public static void OptionsThatTheLibraryRefusesFailEveryRequestByTheirName()
+        {
+            using (var bridge = new OamBridge(new OamOptions { Workers = -1 }))
+            {
+                OamException problem = Check.Throws<OamException>(() => bridge.CallBlocking("ping"));
+                Check.Equal("invalid_params", problem.Name);
+                Check.Contains("workers", problem.Message);
+            }
         }
 
         private static void StartAndForget(ManualResetEventSlim isAnswered)
