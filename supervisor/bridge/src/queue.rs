@@ -73,7 +73,7 @@ impl Operation {
     }
 
     /// `true` when this call cancelled the operation: it was neither committed nor cancelled before.
-    fn cancel(&self) -> bool {
+    pub(crate) fn cancel(&self) -> bool {
         let newly_cancelled = self.leave_pending(Phase::Cancelled).is_ok();
         if newly_cancelled {
             self.state.cancelled.cancel();
@@ -123,7 +123,7 @@ impl OperationQueue {
     }
 
     /// Takes a place at the end of the queue; `responder` gets the result. The queue works itself off on a task
-    /// of `tasks`. Fails, with the responder, when `limit` operations are unfinished already.
+    /// of `tasks`. Returns the operation, or the responder when `limit` operations are unfinished already.
     pub(crate) fn push(
         self: &Arc<Self>,
         limit: usize,
@@ -131,18 +131,19 @@ impl OperationQueue {
         responder: Responder,
         tasks: &TaskTracker,
         runtime: &tokio::runtime::Handle,
-    ) -> Result<(), Responder> {
+    ) -> Result<Operation, Responder> {
         let mut entries = self.lock();
         if entries.len() >= limit {
             return Err(responder);
         }
         let is_idle = entries.is_empty();
-        entries.push_back(Entry { operation: Operation::default(), waiting: Some((work, responder)) });
+        let operation = Operation::default();
+        entries.push_back(Entry { operation: operation.clone(), waiting: Some((work, responder)) });
         drop(entries);
         if is_idle {
             tasks.spawn_on(Arc::clone(self).work_off(), runtime);
         }
-        Ok(())
+        Ok(operation)
     }
 
     /// Cancels every operation that can be cancelled; returns how many.

@@ -13,13 +13,15 @@ use serde_json::{Map, Value, json};
 const EVENT: &str = "supervisor/event";
 
 /// The methods of a bridge whose system model is a pool of workers.
-pub(crate) struct SupervisorMethods {
+#[derive(Debug)]
+pub struct SupervisorMethods {
     pool: WorkerPool,
     is_listening: AtomicBool,
 }
 
 impl SupervisorMethods {
-    pub(crate) fn new(pool: WorkerPool) -> Self {
+    /// The methods of this pool.
+    pub fn new(pool: WorkerPool) -> Self {
         Self { pool, is_listening: AtomicBool::new(false) }
     }
 }
@@ -43,8 +45,9 @@ impl MethodSet for SupervisorMethods {
     fn client_introduced(&self, bridge: &Bridge, client: &Map<String, Value>) {
         let wants_events = client.get("workerEvents") == Some(&Value::Bool(true));
         if wants_events && !self.is_listening.swap(true, Ordering::Relaxed) {
-            let bridge = bridge.clone();
-            self.pool.listen(move |event| bridge.notify(EVENT, &Payload::of(&described(event))));
+            // Not the bridge, which holds the pool.
+            let client = bridge.notifier();
+            self.pool.listen(move |event| client.notify(EVENT, &Payload::of(&described(event))));
         }
     }
 }

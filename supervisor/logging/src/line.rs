@@ -17,9 +17,9 @@ use tracing_subscriber::{
 /// The most that is shown of a message or of a field's value, in bytes.
 const LONGEST_TEXT: usize = 4096;
 
-/// The form of a line.
+/// The form of a line that begins with `[name]`.
 pub(super) struct LineFormat {
-    pub(super) command: &'static str,
+    pub(super) name: &'static str,
 }
 
 impl<S, F> FormatEvent<S, F> for LineFormat
@@ -41,7 +41,7 @@ where
         };
         let mut parts = Parts::default();
         event.record(&mut parts);
-        writeln!(writer, "[oam {}] {level}: {}{}", self.command, parts.message, parts.fields)
+        writeln!(writer, "[{}] {level}: {}{}", self.name, parts.message, parts.fields)
     }
 }
 

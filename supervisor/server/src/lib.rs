@@ -1,0 +1,14 @@
+//! A server that speaks OpenAI's chat completions, on agents.
+//!
+//! [`Completions`] is the server without HTTP: a request body in, an answer or a stream of server-sent events out. It asks
+//! models through the [`Model`](oam_agent::Model) trait, with an [`Agent`](oam_agent::Agent) for each request, and keeps
+//! nothing of a conversation. [`ApiError`] is every way in which a request fails.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod api_error;
+mod completion;
+
+pub use api_error::{ApiError, ErrorKind};
+pub use completion::{
+    ChatReply, ChatStream, Completions, CompletionsConfig, ConfigError, Health, Limits, ServedModel,
+};
