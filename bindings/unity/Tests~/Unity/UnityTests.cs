@@ -117,7 +117,7 @@ namespace OpenAppleModels.Tests
             var shown = new List<string>();
             Debug.OnLog = message => shown.Add(message.ToString());
             new GameObject("Smith").AddComponent<Smith>();
-            Frames.Until(Engine.Frame, () => shown.Any(line => line.Contains("Three swords, lad. Forty-five gold each.")));
+            Frames.Until(Engine.Frame, () => shown.Any(line => line == "proud: Three swords, lad. Forty-five gold each."));
             Engine.Stop();
         }
 
