@@ -160,19 +160,19 @@ impl OperationQueue {
     /// Runs operations until none is left. One such task exists while the queue is not empty.
     fn work_off(self: Arc<Self>) -> impl Future<Output = ()> + Send + 'static {
         // Made before the first poll: a runtime that ends drops tasks that it never polled.
-        let mut worker = Worker { queue: self, is_done: false };
-        async move { worker.run().await }
+        let mut work_off = WorkOff { queue: self, is_done: false };
+        async move { work_off.run().await }
     }
 }
 
 /// Works a queue off. When its runtime ends before it is done, the operations that wait are dropped with it: their work
 /// holds the queue, which would keep itself alive.
-struct Worker {
+struct WorkOff {
     queue: Arc<OperationQueue>,
     is_done: bool,
 }
 
-impl Worker {
+impl WorkOff {
     async fn run(&mut self) {
         while let Some((operation, (work, responder))) = self.next() {
             // A long queue of quick operations must not keep the thread from everything else.
@@ -198,7 +198,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for WorkOff {
     fn drop(&mut self) {
         if !self.is_done {
             let left = mem::take(&mut *self.queue.lock());
