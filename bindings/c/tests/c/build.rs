@@ -117,7 +117,7 @@ impl Built {
     /// What it prints. It must end by itself, and well.
     pub(crate) fn run(&self, arguments: &[&str]) -> String {
         let output = output(self.command(arguments));
-        assert!(output.status.success(), "{:?}: {output:?}", self.path);
+        assert!(output.status.success(), "{}: {output:?}", self.path.display());
         String::from_utf8(output.stdout).unwrap()
     }
 
