@@ -135,13 +135,20 @@ fn wait_without_reaping(pid: Pid) {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::process::CommandExt, process::Command};
+    use std::{fs::File, path::PathBuf};
 
     use super::*;
+    use crate::{
+        config::WorkerCommand,
+        spawn::{Streams, spawn},
+    };
 
     fn child(script: &str) -> Child {
-        let process = Command::new("sh").args(["-c", script]).process_group(0).spawn().unwrap();
-        Child::watch(WorkerId(1), Pid::from_raw(process.id().cast_signed())).unwrap()
+        let null = || File::options().read(true).write(true).open("/dev/null").unwrap().into();
+        let streams = Streams { input: null(), output: null(), error: null() };
+        let command =
+            WorkerCommand { program: PathBuf::from("sh"), arguments: vec!["-c".into(), script.into()] };
+        Child::watch(WorkerId(1), spawn(&command, std::iter::empty(), streams).unwrap()).unwrap()
     }
 
     #[tokio::test]
