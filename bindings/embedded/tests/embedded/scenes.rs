@@ -107,7 +107,7 @@ impl Player {
                 assert_eq!(cancelled(self), count);
             }
             "subscribe" => {
-                let id = self.send("world/subscribe", self.params(step));
+                let id = self.send("world/subscribe", &self.params(step));
                 let result = self.response(id)["result"].clone();
                 let name = step["as"].as_str().unwrap().to_owned();
                 self.subscriptions.insert(name, result["subscription"].clone());
@@ -115,7 +115,7 @@ impl Player {
             "unsubscribe" => {
                 let subscription = &self.subscriptions[step["as"].as_str().unwrap()];
                 let params = json!({"world": step["world"], "subscription": subscription});
-                let id = self.send("world/unsubscribe", params);
+                let id = self.send("world/unsubscribe", &params);
                 self.response(id);
             }
             "changes" => {
@@ -124,7 +124,7 @@ impl Player {
                 check(&step["changes"], &heard.cloned().collect());
             }
             _ => {
-                let id = self.send(method(step), self.params(step));
+                let id = self.send(method(step), &self.params(step));
                 match step["start"].as_str() {
                     Some(name) => {
                         self.started.insert(name.to_owned(), (id, step.clone()));
@@ -176,9 +176,9 @@ impl Player {
         Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
     }
 
-    fn send(&mut self, method: &str, params: Value) -> u64 {
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
-        self.host.request(self.last_id, method, &params);
+        self.host.request(self.last_id, method, params);
         self.last_id
     }
 
@@ -350,8 +350,8 @@ fn every_scene_plays_as_written() {
     for scene in scenes["scenes"].as_array().unwrap() {
         let mut player = Player::new(scene);
         for (number, step) in scene["steps"].as_array().unwrap().iter().enumerate() {
-            let played = catch_unwind(AssertUnwindSafe(|| player.play(step)));
-            assert!(played.is_ok(), "in step {} of the scene {}", number + 1, scene["name"]);
+            let outcome = catch_unwind(AssertUnwindSafe(|| player.play(step)));
+            assert!(outcome.is_ok(), "in step {} of the scene {}", number + 1, scene["name"]);
         }
     }
 }
