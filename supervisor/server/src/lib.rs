@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod api_error;
+mod chat;
 mod completion;
 
 pub use api_error::{ApiError, ErrorKind};
