@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod api_error;
+mod chat;
 mod completion;
 mod http;
 mod metrics;
