@@ -31,7 +31,10 @@ where
 async fn converse<S: AsyncRead + AsyncWrite + Unpin>(socket: S, site: Arc<Site>, hosts: Arc<Hosts>) {
     let limits = site.config.limits;
     let exchange = Arc::new(Exchange::default());
-    let gate = Gate::new(socket, exchange.clone(), limits);
+    let mut gate = Gate::new(socket, exchange.clone(), limits);
+    if site.stopping.run_until_cancelled(gate.open()).await != Some(true) {
+        return;
+    }
     let service = service_fn(|request| {
         let (site, hosts, exchange) = (site.clone(), hosts.clone(), exchange.clone());
         async move { site.respond(&hosts, exchange, request).await }

@@ -5,6 +5,7 @@
 //! connection is seen while a request is handled, whatever the client sent ahead.
 
 use std::{
+    future::poll_fn,
     io,
     mem::MaybeUninit,
     pin::Pin,
@@ -37,22 +38,22 @@ const MOST_AHEAD: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
     is_answered: AtomicBool,
-    is_half_closed: AtomicBool,
+    is_last: AtomicBool,
 }
 
 impl Exchange {
     /// The last byte of the response is in hyper's hands.
     pub(super) fn set_answered(&self) {
-        self.is_answered.store(true, Ordering::Release);
+        self.is_answered.store(true, Ordering::Relaxed);
     }
 
     fn take_answered(&self) -> bool {
-        self.is_answered.swap(false, Ordering::AcqRel)
+        self.is_answered.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the client had closed its side when its request was complete.
-    pub(super) fn is_half_closed(&self) -> bool {
-        self.is_half_closed.load(Ordering::Acquire)
+    /// Whether the client has closed its side behind this request.
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last.load(Ordering::Relaxed)
     }
 }
 
@@ -67,6 +68,8 @@ pub(super) struct Gate<S> {
     /// Up to here there is no end of a head.
     scanned: usize,
     has_ended: bool,
+    /// It has ended before a request was handled.
+    is_half_closed: bool,
     rejection: Option<ApiError>,
     exchange: Arc<Exchange>,
     delivery: Deadline,
@@ -97,12 +100,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             released: 0,
             scanned: 0,
             has_ended: false,
+            is_half_closed: false,
             rejection: None,
             exchange,
             delivery,
             stall: Deadline::default(),
             limits,
         }
+    }
+
+    /// Waits for the first bytes of the client. `false`: there are none.
+    pub(super) async fn open(&mut self) -> bool {
+        if poll_fn(|context| self.poll_fill(context)).await.is_err() || self.has_ended {
+            return false;
+        }
+        // The first read happens before the system was asked about the socket, so it cannot see an end that came along.
+        tokio::task::yield_now().await;
+        true
     }
 
     /// Why a head was not let through, once hyper is done with the connection.
@@ -137,11 +151,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             let is_through = match self.phase {
                 Phase::Head => self.pass_head(),
                 Phase::Body(_) => self.pass_body()?,
-                Phase::Handling => return self.poll_client_gone(context).map_ok(|()| false),
+                Phase::Handling if self.is_half_closed => return Poll::Pending,
+                Phase::Handling => return self.poll_end(context).map_ok(|()| false),
                 Phase::Closed => return Poll::Ready(Ok(false)),
             };
             if matches!(self.phase, Phase::Handling) {
-                self.look_for_half_close(context);
+                self.delivery.clear();
+                self.look_for_half_close(context)?;
             }
             if is_through {
                 continue;
@@ -212,19 +228,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
         Ok(taken > 0)
     }
 
-    /// A client that has closed its side by now gets its answer. One that closes it later has given up.
-    fn look_for_half_close(&mut self, context: &mut Context<'_>) {
-        self.delivery.clear();
-        if let Poll::Ready(Ok(())) = self.poll_client_gone(context) {
-            self.exchange.is_half_closed.store(true, Ordering::Release);
+    /// A client that has closed its side when its request is complete gets its answer. One that closes it later has given up.
+    fn look_for_half_close(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if let Poll::Ready(read) = self.poll_end(context) {
+            read?;
+            self.is_half_closed = true;
+            self.exchange.is_last.store(self.input.len() == self.released, Ordering::Relaxed);
         }
+        Ok(())
     }
 
-    /// Reads ahead; ready when the client is gone.
-    fn poll_client_gone(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.exchange.is_half_closed() {
-            return Poll::Pending;
-        }
+    /// Reads ahead; ready at the end.
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.has_ended {
             if self.input.len() - self.released >= MOST_AHEAD {
                 return Poll::Pending;

@@ -34,7 +34,7 @@ pub(super) fn examine(bytes: &[u8], largest_body: u64) -> Result<Option<Head>, A
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(unreadable(error, bytes)),
     };
-    check_target(request.path.unwrap_or_default())?;
+    check_target(request.method.unwrap_or_default(), request.path.unwrap_or_default())?;
     let is_1_1 = request.version == Some(1);
     check_host(request.headers, is_1_1)?;
     let body = framing(request.headers, is_1_1, largest_body)?;
@@ -66,20 +66,21 @@ fn bad_request(message: &str) -> ApiError {
     ApiError::malformed_request(400, message)
 }
 
-/// Whether the first line ends with a version that is well formed.
+/// Whether the first line ends with a well-formed version that is not among this server's.
 fn names_another_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let version = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();
     matches!(version, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-        if major.is_ascii_digit() && minor.is_ascii_digit())
+        if major.is_ascii_digit() && minor.is_ascii_digit() && !(*major == b'1' && matches!(minor, b'0' | b'1')))
 }
 
-fn check_target(target: &str) -> Result<(), ApiError> {
+fn check_target(method: &str, target: &str) -> Result<(), ApiError> {
     if target.len() > LONGEST_TARGET {
         return Err(ApiError::malformed_request(431, "The target of the request is too long."));
     }
-    if !target.bytes().all(|byte| byte.is_ascii_graphic()) || Uri::try_from(target).is_err() {
+    let is_place = target.starts_with('/') || target.contains("://") || target == "*" || method == "CONNECT";
+    if !is_place || !target.bytes().all(|byte| byte.is_ascii_graphic()) || Uri::try_from(target).is_err() {
         return Err(bad_request("The target of the request is no path and no URL."));
     }
     Ok(())

@@ -69,8 +69,8 @@ struct Shared {
     tasks: TaskTracker,
     /// Ends everything at once.
     cut: CancellationToken,
-    #[cfg(all(test, target_os = "linux"))]
-    descriptors: super::tests::Descriptors,
+    #[cfg(test)]
+    faults: super::tests::Faults,
 }
 
 impl Server {
@@ -146,9 +146,9 @@ impl Server {
         self.shared.cut.cancel();
     }
 
-    #[cfg(all(test, target_os = "linux"))]
-    pub(super) fn descriptors(&self) -> &super::tests::Descriptors {
-        &self.shared.descriptors
+    #[cfg(test)]
+    pub(super) fn faults(&self) -> &super::tests::Faults {
+        &self.shared.faults
     }
 }
 
@@ -182,8 +182,8 @@ impl Shared {
             tasks: TaskTracker::new(),
             site: Arc::new(Site::new(completions, config, cut.child_token())),
             cut,
-            #[cfg(all(test, target_os = "linux"))]
-            descriptors: super::tests::Descriptors::default(),
+            #[cfg(test)]
+            faults: super::tests::Faults::default(),
         }
     }
 
@@ -219,8 +219,6 @@ impl Shared {
         let hosts = Arc::new(Hosts::of_listener(place.is_private(), &self.site.config.allowed_hosts));
         let stopping = self.site.stopping.clone();
         loop {
-            #[cfg(all(test, target_os = "linux"))]
-            self.descriptors.note(&listener);
             let Some(error) = stopping.run_until_cancelled(self.accept_all(&listener, &hosts)).await else {
                 return;
             };
@@ -244,7 +242,11 @@ impl Shared {
     /// Accepts connections until the listener fails.
     async fn accept_all(&self, listener: &Listener, hosts: &Arc<Hosts>) -> io::Error {
         loop {
-            match listener.accept().await {
+            #[cfg(not(test))]
+            let accepted = listener.accept().await;
+            #[cfg(test)]
+            let accepted = self.faults.accept(listener).await;
+            match accepted {
                 Ok(accepted) => self.admit(accepted, hosts),
                 Err(AcceptError::Connection) => {}
                 Err(AcceptError::Exhausted(error)) => {

@@ -102,7 +102,7 @@ impl Site {
             }
             Err(error) => (reply::error(&error, route::allowed_method(&path)), false),
         };
-        let persists = persists && !exchange.is_half_closed() && !self.stopping.is_cancelled();
+        let persists = persists && !exchange.is_last() && !self.stopping.is_cancelled();
         let headers = reply.headers_mut();
         grant.write(headers);
         headers.insert(SERVER_FIELD, HeaderValue::from_static(reply::SERVER));

@@ -2,10 +2,7 @@
 
 use std::{
     fs, io,
-    os::{
-        fd::{AsFd, BorrowedFd},
-        unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
-    },
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -43,12 +40,6 @@ impl SocketFile {
 
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {
         self.listener.accept().await.map(|(stream, _)| stream)
-    }
-}
-
-impl AsFd for SocketFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
     }
 }
 

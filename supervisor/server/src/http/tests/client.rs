@@ -6,12 +6,15 @@ use std::{
     time::Duration,
 };
 
-use oam_agent::{Script, ScriptedModel};
+use oam_agent::{
+    Availability, BoxFuture, Capabilities, Model, ModelError, Script, ScriptedModel, StepContent,
+    StepOutcome, StepRequest, StepSink, Usage,
+};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
-    sync::mpsc,
+    sync::{Notify, mpsc},
 };
 
 use crate::{
@@ -34,11 +37,11 @@ pub(super) fn streamed_hi() -> Value {
 /// What plays `steps`, with the model `system` and its alias.
 pub(super) fn completions(steps: &Value) -> Completions {
     let script = Script::from_steps_or_object(steps, "").unwrap();
-    let model = ServedModel {
-        id: "system".to_owned(),
-        owned_by: "tests".to_owned(),
-        model: Arc::new(ScriptedModel::new(script)),
-    };
+    completions_of(Arc::new(ScriptedModel::new(script)))
+}
+
+fn completions_of(model: Arc<dyn Model>) -> Completions {
+    let model = ServedModel { id: "system".to_owned(), owned_by: "tests".to_owned(), model };
     Completions::new(CompletionsConfig {
         models: vec![model],
         default_model: "system".to_owned(),
@@ -66,6 +69,49 @@ pub(super) async fn start(config: ServerConfig) -> Server {
 
 pub(super) async fn start_with(config: ServerConfig, steps: &Value) -> Server {
     Server::start(config, completions(steps)).await.unwrap()
+}
+
+/// A server whose answers stop in the middle until the model is told to go on.
+pub(super) async fn start_paused(config: ServerConfig) -> (Server, Arc<PausingModel>) {
+    let model = Arc::new(PausingModel::default());
+    (Server::start(config, completions_of(model.clone())).await.unwrap(), model)
+}
+
+/// A model that says `one`, waits, and says `two`.
+#[derive(Default)]
+pub(super) struct PausingModel(Notify);
+
+impl PausingModel {
+    pub(super) fn go_on(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Model for PausingModel {
+    fn step<'a>(
+        &'a self,
+        _: StepRequest,
+        sink: &'a mut dyn StepSink,
+    ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
+        Box::pin(async move {
+            sink.text("one");
+            self.0.notified().await;
+            sink.text(" two");
+            Ok(StepOutcome { content: StepContent::Text("one two".to_owned()), usage: Usage::default() })
+        })
+    }
+
+    fn availability(&self) -> Availability {
+        ScriptedModel::new(Script::default()).availability()
+    }
+
+    fn context_size(&self) -> Option<u32> {
+        None
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { streaming: true, ..Capabilities::default() }
+    }
 }
 
 /// Makes the states of a server come out of a channel.
@@ -193,22 +239,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
     /// The next response, to a request of this method.
     pub(super) async fn answer_to(&mut self, method: &str) -> Answer {
-        let head = self.take_through("\r\n\r\n").await.expect("a response");
-        let mut lines = head.trim_end().split("\r\n");
-        let (version, rest) = lines.next().unwrap().split_once(' ').unwrap();
-        let headers = lines
-            .map(|line| line.split_once(": ").unwrap())
-            .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let mut answer = Answer {
-            version: version.to_owned(),
-            status: rest[..3].parse().unwrap(),
-            headers: headers.collect(),
-            body: Vec::new(),
-        };
+        let mut answer = self.answer_head().await;
         if method != "HEAD" && answer.status != 204 && answer.status >= 200 {
             answer.body = self.body_of(&answer).await;
         }
         answer
+    }
+
+    /// The head of the next response.
+    pub(super) async fn answer_head(&mut self) -> Answer {
+        let head = self.take_through("\r\n\r\n").await.expect("a response");
+        let mut lines = head.trim_end().split("\r\n");
+        let (version, rest) = lines.next().unwrap().split_once(' ').unwrap();
+        let fields = lines.map(|line| line.split_once(": ").unwrap());
+        Answer {
+            version: version.to_owned(),
+            status: rest[..3].parse().unwrap(),
+            headers: fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            body: Vec::new(),
+        }
     }
 
     async fn body_of(&mut self, answer: &Answer) -> Vec<u8> {
@@ -230,8 +279,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
     }
 
-    /// The next event of a stream.
-    pub(super) async fn event(&mut self) -> String {
+    /// What a stream sends next: whole events.
+    pub(super) async fn piece(&mut self) -> String {
         let size = self.take_through("\r\n").await.expect("a chunk");
         let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
         let event = self.take(size).await.expect("a whole chunk");

@@ -3,9 +3,12 @@
 use std::{os::unix::fs::PermissionsExt, time::Duration};
 
 use serde_json::json;
-use tokio::net::UnixStream;
+use tokio::net::{TcpStream, UnixStream};
 
-use super::client::{Log, Wire, config, get, hi, post, start, start_with, streamed_hi, watch_states};
+use super::client::{
+    LIMIT, Log, Wire, completions, config, eventually, get, hi, post, start, start_paused, start_with,
+    streamed_hi, watch_states,
+};
 use crate::{Recovery, Server, ServerConfig, ServerState, StartError, TcpAddress};
 
 #[tokio::test]
@@ -31,7 +34,7 @@ async fn a_stale_socket_is_replaced_and_nothing_else() {
     assert!(path.exists());
     let config = ServerConfig { tcp: None, socket: Some(path.clone()), ..config() };
     let server = start(config.clone()).await;
-    let taken = Server::start(config.clone(), super::client::completions(&json!([]))).await;
+    let taken = Server::start(config.clone(), completions(&json!([]))).await;
     assert!(matches!(taken, Err(StartError::Socket { .. })), "{taken:?}");
     assert_eq!(
         Wire::new(UnixStream::connect(&path).await.unwrap()).ask(get("/health", "")).await.status,
@@ -40,7 +43,7 @@ async fn a_stale_socket_is_replaced_and_nothing_else() {
     server.stop().await;
     for put in [put_file, put_directory, put_link] {
         put(&path);
-        let error = Server::start(config.clone(), super::client::completions(&json!([]))).await.unwrap_err();
+        let error = Server::start(config.clone(), completions(&json!([]))).await.unwrap_err();
         assert!(error.to_string().contains("not a socket"), "{error}");
         assert!(path.symlink_metadata().is_ok());
         let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path));
@@ -64,12 +67,12 @@ async fn a_server_that_cannot_listen_says_where_and_why() {
     let server = start(config()).await;
     let address = TcpAddress { host: "127.0.0.1".to_owned(), port: server.tcp_address().unwrap().port() };
     let taken = ServerConfig { tcp: Some(address.clone()), ..config() };
-    let error = Server::start(taken, super::client::completions(&json!([]))).await.unwrap_err();
+    let error = Server::start(taken, completions(&json!([]))).await.unwrap_err();
     let StartError::Tcp { source, .. } = &error else { panic!("{error:?}") };
     assert_eq!(source.kind(), std::io::ErrorKind::AddrInUse);
     assert!(error.to_string().contains(&address.to_string()), "{error}");
     let nowhere = ServerConfig { tcp: None, ..config() };
-    let error = Server::start(nowhere, super::client::completions(&json!([]))).await.unwrap_err();
+    let error = Server::start(nowhere, completions(&json!([]))).await.unwrap_err();
     assert!(matches!(error, StartError::NoListener));
 }
 
@@ -86,7 +89,7 @@ async fn a_stop_cuts_what_is_under_way_when_there_is_no_time() {
     let server = start_with(config(), &json!([{ "text": "late", "delayMs": 3_600_000 }])).await;
     let mut wire = Wire::connect(&server).await;
     wire.send(post(&hi(), "")).await;
-    super::client::eventually("handled", || server.open_connections() == 1).await;
+    eventually("handled", || server.open_connections() == 1).await;
     let (reason, ()) = tokio::join!(server.stopped(), server.stop());
     assert_eq!((reason, server.state()), (None, ServerState::Stopped { reason: None }));
     assert_eq!(server.open_connections(), 0);
@@ -95,22 +98,28 @@ async fn a_stop_cuts_what_is_under_way_when_there_is_no_time() {
 
 #[tokio::test]
 async fn a_stop_lets_a_stream_end() {
-    let steps = json!([{ "text": "one two", "chunks": 2, "delayMs": 200 }]);
-    let server = start_with(ServerConfig { drain: Duration::from_secs(10), ..config() }, &steps).await;
+    let (server, model) = start_paused(ServerConfig { drain: LIMIT, ..config() }).await;
     let mut idle = Wire::connect(&server).await;
     assert_eq!(idle.ask(get("/health", "")).await.status, 200);
+    let mut unused = Wire::connect(&server).await;
     let mut wire = Wire::connect(&server).await;
     wire.send(post(&streamed_hi(), "")).await;
-    super::client::eventually("both open", || server.open_connections() == 2).await;
+    assert_eq!(wire.answer_head().await.status, 200);
     let address = server.tcp_address().unwrap();
     let client = async {
-        let stream = wire.answer().await;
-        assert_eq!(stream.streamed_text(), "one two");
-        wire.assert_ended().await;
         idle.assert_ended().await;
+        unused.assert_ended().await;
+        assert!(TcpStream::connect(address).await.is_err());
+        model.go_on();
+        let mut text = String::new();
+        while !text.ends_with("data: [DONE]\n\n") {
+            text += &wire.piece().await;
+        }
+        assert!(text.contains(" two"), "{text}");
+        assert_eq!(wire.rest().await, b"0\r\n\r\n");
     };
     tokio::join!(server.stop(), client);
-    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    assert_eq!(server.state(), ServerState::Stopped { reason: None });
 }
 
 #[tokio::test]
@@ -123,16 +132,14 @@ async fn a_drain_ends_when_its_time_is_over_or_it_is_cut_short() {
         .await;
         let mut wire = Wire::connect(&server).await;
         wire.send(post(&hi(), "")).await;
-        super::client::eventually("handled", || server.open_connections() == 1).await;
+        eventually("handled", || server.open_connections() == 1).await;
         let cut = async {
             tokio::task::yield_now().await;
             if is_cut {
                 server.cut();
             }
         };
-        tokio::time::timeout(super::client::LIMIT, async { tokio::join!(server.stop(), cut) })
-            .await
-            .expect("the end");
+        tokio::time::timeout(LIMIT, async { tokio::join!(server.stop(), cut) }).await.expect("the end");
         wire.assert_ended().await;
     }
 }
@@ -146,7 +153,6 @@ async fn a_dropped_server_is_gone() {
     wire.assert_ended().await;
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_listener_that_fails_comes_back_at_its_port() {
     let (log, _guard) = Log::capture();
@@ -155,7 +161,7 @@ async fn a_listener_that_fails_comes_back_at_its_port() {
     let server = start(config).await;
     let address = server.tcp_address().unwrap();
     assert_eq!(states.recv().await, Some(ServerState::Running));
-    server.descriptors().break_all();
+    server.faults().break_listener();
     let Some(ServerState::Restarting { attempt: 1, reason }) = states.recv().await else {
         panic!("not restarting")
     };
@@ -167,7 +173,6 @@ async fn a_listener_that_fails_comes_back_at_its_port() {
     assert_eq!(states.recv().await, Some(ServerState::Stopped { reason: None }));
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_server_whose_socket_was_replaced_stops_and_leaves_the_file_alone() {
     let directory = tempfile::tempdir().unwrap();
@@ -178,8 +183,8 @@ async fn a_server_whose_socket_was_replaced_stops_and_leaves_the_file_alone() {
     let server = start(config).await;
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, "precious").unwrap();
-    server.descriptors().break_all();
-    let reason = tokio::time::timeout(super::client::LIMIT, server.stopped()).await.unwrap().unwrap();
+    server.faults().break_listener();
+    let reason = tokio::time::timeout(LIMIT, server.stopped()).await.unwrap().unwrap();
     assert!(reason.contains("not a socket"), "{reason}");
     assert_eq!(server.state(), ServerState::Stopped { reason: Some(reason) });
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");

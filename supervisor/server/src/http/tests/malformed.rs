@@ -2,7 +2,7 @@
 
 use proptest::{prelude::*, test_runner::TestRunner};
 
-use super::client::{Answer, Wire, config, get, hi, post, start};
+use super::client::{Answer, Wire, config, eventually, get, hi, post, start, streamed_hi};
 use crate::{HttpLimits, ServerConfig};
 
 /// A head that ends before the blank line, for a chat completion.
@@ -302,7 +302,7 @@ fn mutated_requests_get_no_server_errors_and_harm_nobody() {
     let server = runtime.block_on(start(config()));
     let seeds = [
         post(&hi(), ""),
-        post(&super::client::streamed_hi(), "Origin: http://x\r\n"),
+        post(&streamed_hi(), "Origin: http://x\r\n"),
         post(&hi(), "Expect: 100-continue\r\n"),
         chunked("8\r\n{\"messa\r\n3;e=1\r\nges\r\n0\r\nX-T: 1\r\n\r\n").into_bytes(),
         [get("/v1/models", ""), get("/v1/models/system", "Connection: close\r\n")].concat(),
@@ -337,7 +337,7 @@ fn mutated_requests_get_no_server_errors_and_harm_nobody() {
         })
         .unwrap();
     runtime.block_on(async {
-        super::client::eventually("all connections closed", || server.open_connections() == 0).await;
+        eventually("all connections closed", || server.open_connections() == 0).await;
         assert_eq!(server.buffered_bytes(), 0);
     });
 }

@@ -1,12 +1,10 @@
 //! The server over real sockets.
 
-#[cfg(target_os = "linux")]
-mod breaking;
 mod client;
+mod faults;
 mod lifecycle;
 mod malformed;
 mod requests;
 mod sockets;
 
-#[cfg(target_os = "linux")]
-pub(super) use breaking::Descriptors;
+pub(super) use faults::Faults;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tokio::net::UnixStream;
 
-use super::client::{Log, Wire, config, get, hi, loopback, post, start};
+use super::client::{Log, Wire, config, eventually, get, hi, loopback, post, start};
 use crate::{ServerConfig, TcpAddress};
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn a_client_cannot_write_lines_into_the_log() {
         Wire::connect(&server).await.ask(get("/a%0Ab%0Dc%1B%5B31m%E2%80%AEd%09%C3%BC%F0%9F%A6%8A", "")).await;
     assert_eq!(answer.status, 404);
     Wire::connect(&server).await.ask(get("/health", "")).await;
-    super::client::eventually("both requests are logged", || log.text().contains("/health")).await;
+    eventually("both requests are logged", || log.text().contains("/health")).await;
     let log = log.text();
     assert!(log.contains("GET /a%0Ab%0Dc%1B[31m%E2%80%AEd%09ü🦊 → 404 "), "{log}");
     assert!(!log.contains(['\r', '\u{1b}', '\u{202e}', '\t']));

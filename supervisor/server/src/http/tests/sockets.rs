@@ -3,8 +3,14 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
-use super::client::{LIMIT, Wire, config, eventually, get, hi, post, start, start_with, streamed_hi};
+use super::client::{
+    LIMIT, Wire, config, eventually, get, hi, post, start, start_paused, start_with, streamed_hi,
+};
 use crate::{HttpLimits, Server, ServerConfig};
 
 /// One step that takes longer than any test.
@@ -110,11 +116,27 @@ async fn a_stream_for_http_1_0_ends_with_the_connection() {
 
 #[tokio::test]
 async fn a_silent_stream_carries_comments_if_wanted() {
-    let steps = json!([{ "text": "a b", "chunks": 2 }, { "text": "a b", "chunks": 2 }]);
-    let keep_alive = Some(Duration::from_millis(20));
-    let server = start_with(ServerConfig { keep_alive, ..config() }, &steps).await;
-    let stream = Wire::connect(&server).await.ask(post(&streamed_hi(), "")).await;
-    assert_eq!(stream.streamed_text(), "a b");
+    for keep_alive in [Some(Duration::from_millis(5)), None] {
+        let (server, model) = start_paused(ServerConfig { keep_alive, ..config() }).await;
+        let mut wire = Wire::connect(&server).await;
+        wire.send(post(&streamed_hi(), "")).await;
+        let stream = wire.answer_head().await;
+        assert_eq!(stream.status, 200);
+        let mut text = String::new();
+        while !text.contains("one") {
+            text += &wire.piece().await;
+        }
+        for _ in 0..if keep_alive.is_some() { 2 } else { 0 } {
+            assert_eq!(wire.piece().await, ": keep-alive\n\n");
+        }
+        model.go_on();
+        while !text.ends_with("data: [DONE]\n\n") {
+            text += &wire.piece().await;
+        }
+        let is_event =
+            |event: &str| event.starts_with("data: ") || (keep_alive.is_some() && event.starts_with(": "));
+        assert!(text.split_terminator("\n\n").all(is_event), "{text}");
+    }
 }
 
 #[tokio::test]
@@ -185,16 +207,14 @@ async fn who_does_not_deliver_a_request_in_time_is_cut() {
 async fn a_byte_now_and_then_does_not_keep_a_connection() {
     let server = start(with_request_time(Duration::from_millis(300))).await;
     let (mut reader, mut writer) =
-        tokio::io::split(tokio::net::TcpStream::connect(server.tcp_address().unwrap()).await.unwrap());
+        tokio::io::split(TcpStream::connect(server.tcp_address().unwrap()).await.unwrap());
     let drip = async {
-        use tokio::io::AsyncWriteExt;
         writer.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ").await.unwrap();
         while writer.write_all(b"a").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     let end = async {
-        use tokio::io::AsyncReadExt;
         let mut rest = Vec::new();
         let _ = reader.read_to_end(&mut rest).await;
         assert!(rest.is_empty());
@@ -287,6 +307,30 @@ async fn a_client_that_leaves_cancels_its_completion() {
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_in_the_middle_of_a_stream_cancels_it() {
+    let (server, _model) = start_paused(config()).await;
+    let mut wire = Wire::connect(&server).await;
+    wire.send(post(&streamed_hi(), "")).await;
+    assert_eq!(wire.answer_head().await.status, 200);
+    wire.piece().await;
+    assert_eq!(active_requests(&server).await, 1);
+    drop(wire);
+    until_active(&server, 0).await;
+    eventually("closed", || server.open_connections() == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_cut() {
+    let server = start(with_request_time(Duration::from_millis(200))).await;
+    let socket = TcpStream::connect(server.tcp_address().unwrap()).await.unwrap();
+    let (reader, mut writer) = socket.into_split();
+    let requests = get("/v1/models", "").repeat(1000);
+    while writer.write_all(&requests).await.is_ok() {}
+    eventually("cut", || server.open_connections() == 0).await;
+    drop(reader);
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_behind_half_a_request_cancels_its_completion() {
     let server = start_with(config(), &endless()).await;
     let mut wire = Wire::connect(&server).await;
@@ -306,11 +350,11 @@ async fn a_client_that_closed_its_side_before_still_gets_its_answers() {
     std::io::Write::write_all(&mut &socket, &[post(&hi(), ""), post(&hi(), "")].concat()).unwrap();
     socket.shutdown(std::net::Shutdown::Write).unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut wire = Wire::new(tokio::net::TcpStream::from_std(socket).unwrap());
-    for text in ["one", "two"] {
+    let mut wire = Wire::new(TcpStream::from_std(socket).unwrap());
+    for (text, connection) in [("one", "keep-alive"), ("two", "close")] {
         let answer = wire.answer().await;
         assert_eq!(answer.json()["choices"][0]["message"]["content"], text);
-        assert_eq!(answer.header("connection"), Some("close"));
+        assert_eq!(answer.header("connection"), Some(connection));
     }
     wire.assert_ended().await;
 }
