@@ -99,6 +99,16 @@ impl Completions {
         self.inner.catalog.health(&self.inner.queue)
     }
 
+    /// The completions that are generated now.
+    pub fn active(&self) -> usize {
+        self.inner.queue.active()
+    }
+
+    /// The completions that wait for their turn.
+    pub fn queued(&self) -> usize {
+        self.inner.queue.waiting()
+    }
+
     fn deadline(&self) -> Instant {
         let now = Instant::now();
         now.checked_add(self.inner.catalog.config.limits.time).unwrap_or(now)

@@ -1,8 +1,8 @@
 //! Where a server listens, who may use it, and how much it takes.
 
-use std::{fmt, num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use super::lifecycle::ServerState;
+use super::lifecycle::StateObserver;
 use crate::metrics::Metrics;
 
 /// What a [`Server`](super::Server) is made of, besides what it offers.
@@ -29,7 +29,7 @@ pub struct ServerConfig {
     /// How long answers under way may take when the server stops; 10 s by default.
     pub drain: Duration,
     /// Is told each state, in order.
-    pub on_state: Option<Arc<dyn Fn(&ServerState) + Send + Sync>>,
+    pub on_state: Option<StateObserver>,
     /// What `GET /metrics` shows.
     pub metrics: Metrics,
 }

@@ -143,10 +143,9 @@ impl Chunks {
             (At::Size, b' ' | b'\t') if self.digits > 0 => Ok(At::BlankBehindSize),
             (At::BlankBehindSize, b' ' | b'\t') => Ok(At::BlankBehindSize),
             (At::Size, b';') if self.digits > 0 => Ok(At::Extension),
-            (At::BlankBehindSize, b';') => Ok(At::Extension),
             (At::Size, b'\r') if self.digits > 0 => Ok(At::SizeLf),
             (At::Extension, b'\r') => Ok(At::SizeLf),
-            (At::Extension, b'\t' | b' '..=b'~' | 0x80..) => Ok(At::Extension),
+            (At::BlankBehindSize, b';') | (At::Extension, b'\t' | b' '..=b'~' | 0x80..) => Ok(At::Extension),
             _ => Err(bad_chunk("The size of a chunk is not a hexadecimal number.")),
         }
     }

@@ -23,34 +23,34 @@ pub enum ServerState {
     },
 }
 
-/// Is told each state, in order.
-pub(super) type Observer = Arc<dyn Fn(&ServerState) + Send + Sync>;
+/// Is told each state of a server, in order.
+pub type StateObserver = Arc<dyn Fn(&ServerState) + Send + Sync>;
 
 /// The state of a server.
 pub(super) struct Lifecycle {
     state: watch::Sender<ServerState>,
-    observer: Option<Observer>,
+    observer: Option<StateObserver>,
 }
 
 impl Lifecycle {
     /// Running.
-    pub(super) fn new(observer: Option<Observer>) -> Self {
+    pub(super) fn new(observer: Option<StateObserver>) -> Self {
         let lifecycle = Self { state: watch::Sender::new(ServerState::Running), observer };
         lifecycle.tell(&ServerState::Running);
         lifecycle
     }
 
     /// What is stopped stays so.
-    pub(super) fn set(&self, state: ServerState) {
+    pub(super) fn set(&self, state: &ServerState) {
         let changed = self.state.send_if_modified(|current| {
-            let changes = *current != state && !matches!(current, ServerState::Stopped { .. });
+            let changes = current != state && !matches!(current, ServerState::Stopped { .. });
             if changes {
-                *current = state.clone();
+                current.clone_from(state);
             }
             changes
         });
         if changed {
-            self.tell(&state);
+            self.tell(state);
         }
     }
 

@@ -27,5 +27,5 @@ mod tests;
 mod unix_socket;
 
 pub use config::{HttpLimits, Recovery, ServerConfig, TcpAddress};
-pub use lifecycle::ServerState;
+pub use lifecycle::{ServerState, StateObserver};
 pub use server::{Server, StartError};

@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, sync::{Arc, atomic::{AtomicUsize, Ordering}}, time::Duration};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{
@@ -66,6 +66,7 @@ struct Shared {
     connections: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     listeners: TaskTracker,
+    broken_listeners: AtomicUsize,
     tasks: TaskTracker,
     /// Ends everything at once.
     cut: CancellationToken,
@@ -179,6 +180,7 @@ impl Shared {
             connections,
             refusals: Arc::new(Semaphore::new(MOST_REFUSALS)),
             listeners: TaskTracker::new(),
+            broken_listeners: AtomicUsize::new(0),
             tasks: TaskTracker::new(),
             site: Arc::new(Site::new(completions, config, cut.child_token())),
             cut,
@@ -198,6 +200,8 @@ impl Shared {
     fn gauges(&self) -> Vec<Sample> {
         [
             ("oam_connections", "Open connections.", self.open_connections()),
+            ("oam_completions_active", "Completions that are generated.", self.site.completions.active()),
+            ("oam_completions_queued", "Completions that wait.", self.site.completions.queued()),
             ("oam_request_bytes", "Bytes of request bodies that are held.", self.site.budget.held()),
         ]
         .map(|(name, help, value)| Sample {
@@ -223,6 +227,7 @@ impl Shared {
                 return;
             };
             tracing::error!("the listener at {place} failed: {error}");
+            self.broken_listeners.fetch_add(1, Ordering::Relaxed);
             drop(listener);
             let recovered = stopping.run_until_cancelled(self.listen_again(&place, error.to_string())).await;
             listener = match recovered {
@@ -235,7 +240,9 @@ impl Shared {
                 }
             };
             tracing::info!("listening at {place} again");
-            self.lifecycle.set(ServerState::Running);
+            if self.broken_listeners.fetch_sub(1, Ordering::Relaxed) == 1 {
+                self.lifecycle.set(&ServerState::Running);
+            }
         }
     }
 
@@ -296,7 +303,7 @@ impl Shared {
         let recovery = self.site.config.recovery;
         let mut delay = recovery.first_delay;
         for attempt in 1..=recovery.attempts {
-            self.lifecycle.set(ServerState::Restarting { attempt, reason: reason.clone() });
+            self.lifecycle.set(&ServerState::Restarting { attempt, reason: reason.clone() });
             tokio::time::sleep(delay).await;
             delay = delay.saturating_mul(2);
             match place.listen().await {
@@ -324,6 +331,6 @@ impl Shared {
             None => tracing::info!("stopped"),
             Some(reason) => tracing::error!("stopped: {reason}"),
         }
-        self.lifecycle.set(ServerState::Stopped { reason });
+        self.lifecycle.set(&ServerState::Stopped { reason });
     }
 }

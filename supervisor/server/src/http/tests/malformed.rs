@@ -310,7 +310,7 @@ fn mutated_requests_get_no_server_errors_and_harm_nobody() {
     ];
     let strategy = (prop::sample::select(seeds.to_vec()), prop::collection::vec(mutation(), 1..6));
     let mut runner = TestRunner::new(ProptestConfig {
-        cases: 2000,
+        cases: 1000,
         failure_persistence: None,
         ..ProptestConfig::default()
     });

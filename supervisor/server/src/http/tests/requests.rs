@@ -346,6 +346,8 @@ async fn metrics_tell_what_was_done() {
         r#"oam_turns_total{outcome="answered"} 1"#,
         "oam_turn_seconds_count 1",
         "oam_connections 1",
+        "oam_completions_active 0",
+        "oam_completions_queued 0",
         "oam_request_bytes 0",
     ] {
         assert!(text.lines().any(|other| other == line), "{line}\n\n{text}");

@@ -32,6 +32,12 @@ async fn until_active(server: &Server, count: u64) {
     tokio::time::timeout(LIMIT, wait).await.unwrap_or_else(|_| panic!("never {count} active requests"));
 }
 
+/// A body of one-byte chunks, with its end.
+fn one_byte_chunks(body: &str) -> String {
+    let chunks: Vec<_> = body.chars().map(|character| format!("1\r\n{character}\r\n")).collect();
+    chunks.concat() + "0\r\n\r\n"
+}
+
 fn with_request_time(request_time: Duration) -> ServerConfig {
     ServerConfig { limits: HttpLimits { request_time, ..HttpLimits::default() }, ..config() }
 }
@@ -63,10 +69,10 @@ async fn pipelined_bodies_stay_with_their_requests_however_they_are_cut() {
         let server = start_with(config(), &steps).await;
         let mut wire = Wire::connect(&server).await;
         let body = hi().to_string();
-        let chunks: String = body.chars().map(|character| format!("1\r\n{character}\r\n")).collect();
+        let chunks = one_byte_chunks(&body);
         let chunked = format!(
             "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: \
-             chunked\r\n\r\n{chunks}0\r\n\r\n"
+             chunked\r\n\r\n{chunks}"
         );
         let bytes = [post(&hi(), ""), chunked.into_bytes(), post(&hi(), "Connection: close\r\n")].concat();
         for part in bytes.chunks(piece.min(bytes.len())) {
@@ -177,14 +183,13 @@ async fn many_small_chunks_make_one_body_and_nothing_of_it_is_kept() {
     let mut wire = Wire::connect(&server).await;
     let mut body = hi();
     body["user"] = json!("x".repeat(20_000));
-    let chunks: String = body.to_string().chars().map(|character| format!("1\r\n{character}\r\n")).collect();
+    let chunks = one_byte_chunks(&body.to_string());
     wire.send("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
         .await;
     wire.send("Transfer-Encoding: chunked\r\n\r\n").await;
     for piece in chunks.as_bytes().chunks(7) {
         wire.send(piece).await;
     }
-    wire.send("0\r\n\r\n").await;
     assert_eq!(wire.answer().await.status, 200);
     assert_eq!(server.buffered_bytes(), 0);
 }
