@@ -732,8 +732,6 @@ fn descend<'a>(value: &'a mut Value, path: &[prop::sample::Index]) -> &'a mut Va
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn every_request_is_read_or_refused(body in mutated()) {
         if let Err(error) = ChatRequest::read(body.to_string().as_bytes(), &Server) {
