@@ -15,7 +15,6 @@ mod recording;
 mod runtime;
 mod schema_file;
 mod script_file;
-mod supervisor_methods;
 mod tavern;
 mod tool_activity;
 mod tool_output;

@@ -2,9 +2,13 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use oam_agent::{Model, UnavailableModel, UnavailableReason};
+use oam_agent::{Model, UnavailableReason};
 use oam_bridge::{ModelFactory, ModelUse};
 use oam_recording::{Matching, Replay};
+use oam_system::{
+    PooledSystem, UnservedSystem,
+    worker::{self, INSTALLED as INSTALLED_WORKER, VARIABLE as WORKER_VARIABLE},
+};
 use oam_workers::{PoolConfig, WorkerCommand, WorkerPool};
 
 use crate::{
@@ -14,14 +18,10 @@ use crate::{
         variable,
     },
     failure::{Failure, FailureCode, ReportForm},
-    files, program,
+    files,
     recording::{self, ActiveRecording, RecordingTarget, ReplayedModels},
     script_file::{ScriptFile, ScriptedSystem},
 };
-
-const WORKER_VARIABLE: &str = "OAM_WORKER";
-/// The worker for Apple's model, as it is installed.
-const INSTALLED_WORKER: &str = "oam-worker-swift";
 
 /// What models are told of who asks them where a command does so itself.
 const OWN_CONVERSATION: &str = "main";
@@ -115,9 +115,9 @@ impl SystemModel {
             Backing::Replay(replay) => (Arc::new(ReplayedModels(replay)), None),
             Backing::Workers(config) => {
                 let pool = WorkerPool::start(config);
-                (Arc::new(PooledSystem(Arc::new(pool.clone()))), Some(pool))
+                (Arc::new(PooledSystem::new(pool.clone())), Some(pool))
             }
-            Backing::None => (Arc::new(NoWorker), None),
+            Backing::None => (Arc::new(UnservedSystem::new(no_worker_hint())), None),
         };
         match self.recording.map(RecordingTarget::start) {
             Some(recording) => {
@@ -303,28 +303,6 @@ fn reason_hint(reason: UnavailableReason) -> String {
     .to_owned()
 }
 
-/// A system model that is a pool of workers.
-struct PooledSystem(Arc<WorkerPool>);
-
-impl ModelFactory for PooledSystem {
-    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
-        Arc::clone(&self.0) as Arc<dyn Model>
-    }
-}
-
-/// A system model that nobody serves.
-struct NoWorker;
-
-impl ModelFactory for NoWorker {
-    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
-        let hint = format!(
-            "{} To develop and test without one, use a scripted model: \"model\": {{\"type\": \"scripted\", …}}.",
-            no_worker_hint()
-        );
-        Arc::new(UnavailableModel::new(UnavailableReason::DeviceNotEligible, hint))
-    }
-}
-
 fn no_worker_hint() -> String {
     format!(
         "No model is installed here. Apple's needs a Mac with Apple Intelligence, and {INSTALLED_WORKER} beside oam; \
@@ -333,20 +311,12 @@ fn no_worker_hint() -> String {
 }
 
 fn worker(source: &str, command: &str) -> Result<Backing, Failure> {
-    let words = shell_words::split(command)
-        .map_err(|error| Failure::usage(format!("{source}: {command}: {error}")))?;
-    let mut words = words.into_iter();
-    let program = words.next().ok_or_else(|| Failure::usage(format!("{source} names no program")))?;
-    program::check(&program).map_err(|reason| Failure::usage(format!("{source}: {reason}")))?;
-    let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
+    let command = worker::command_in(command).map_err(|error| Failure::usage(error.at(source)))?;
     Ok(Backing::Workers(PoolConfig::new(command)))
 }
 
-/// The worker beside this program, or in the libexec folder beside its folder.
+/// The worker beside this program.
 fn installed_worker() -> Option<PathBuf> {
     let program = env::current_exe().ok()?.canonicalize().ok()?;
-    let folder = program.parent()?;
-    [folder.join(INSTALLED_WORKER), folder.join("../libexec/oam").join(INSTALLED_WORKER)]
-        .into_iter()
-        .find(|candidate| candidate.is_file())
+    worker::installed_beside(program.parent()?)
 }

@@ -12,6 +12,7 @@ use oam_bridge::{
     Bridge, BridgeConfig,
     transport::stdio::{StopSignals, serve, take_stdio},
 };
+use oam_system::SupervisorMethods;
 
 use crate::{
     arguments::{
@@ -23,7 +24,6 @@ use crate::{
     logging::{self, LogLevel},
     models::{StartedModels, SystemModel},
     recording::ActiveRecording,
-    supervisor_methods::SupervisorMethods,
 };
 
 /// How long the first requests wait for the first worker, so that what is said of the model is true.
@@ -82,7 +82,7 @@ fn max_sessions(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     // Without a log there is still a bridge.
-    let _logging = logging::init("stdio", arguments.log_level);
+    let _logging = logging::init(arguments.log_level);
     let model = match SystemModel::choose_with_settings(&arguments.workers, &arguments.recordings) {
         Ok(model) => model,
         Err(error) => {

@@ -27,6 +27,7 @@ use crate::{
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
+    queue::Operation,
     registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
@@ -153,14 +154,35 @@ impl Bridge {
         params: Value,
         id: Option<RequestId>,
     ) -> Result<Value, BridgeError> {
+        let (caller, answer) = oneshot::channel();
+        self.call_then(method, Some(params), id, move |result| {
+            // A caller that went away asked for nothing more.
+            let _ = caller.send(result);
+        });
+        let payload = answer.await.unwrap_or_else(|_| Err(BridgeError::shut_down()))?;
+        Ok(payload.to_value())
+    }
+
+    /// Calls a method in the same way, without a future: the request has taken its place when this returns, and
+    /// `answered` is called once, perhaps before that. It may run on any thread and under locks of the bridge, so it must
+    /// return at once and must not use the bridge.
+    pub fn call_then(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        id: Option<RequestId>,
+        answered: impl FnOnce(Result<Payload, BridgeError>) + Send + 'static,
+    ) -> Canceller {
         let id = id.unwrap_or_else(|| {
             let number = self.inner.last_local_id.fetch_add(1, Ordering::Relaxed) + 1;
             RequestId::from(format!("local-{number}").as_str())
         });
-        let (caller, answer) = oneshot::channel();
-        self.handle(Some(id), method, Some(params), Recipient::Caller(caller));
-        let payload = answer.await.unwrap_or_else(|_| Err(BridgeError::shut_down()))?;
-        Ok(payload.to_value())
+        self.handle(Some(id), method, params, Recipient::Caller(Box::new(answered)))
+    }
+
+    /// A handle that only sends notifications. It does not keep the bridge alive.
+    pub fn notifier(&self) -> Notifier {
+        Notifier { outbox: self.inner.outbox.clone() }
     }
 
     /// The configuration the bridge was made with.
@@ -214,7 +236,7 @@ impl Bridge {
 
     /// Sends a notification, behind everything that has been said so far. `params` is an object.
     pub fn notify(&self, method: &str, params: &Payload) {
-        self.inner.outbox.push(Outgoing::Notification { method, params });
+        self.notifier().notify(method, params);
     }
 
     /// Tells all method sets who the client is. Called while `initialize` is handled.
@@ -224,7 +246,8 @@ impl Bridge {
         }
     }
 
-    pub(crate) fn outbox(&self) -> &Outbox {
+    /// Where messages leave, for whoever watches how many wait.
+    pub fn outbox(&self) -> &Outbox {
         &self.inner.outbox
     }
 
@@ -243,7 +266,7 @@ impl Bridge {
         }
     }
 
-    fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) {
+    fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) -> Canceller {
         tracing::debug!(method, id = id.as_ref().map(tracing::field::display), "a request arrived");
         let responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
@@ -251,28 +274,34 @@ impl Bridge {
             Phase::Running => {}
             Phase::ShuttingDown { waiting } => {
                 waiting.push(responder);
-                return;
+                return Canceller::NOTHING;
             }
             Phase::ShutDown => {
                 responder.answer(Err(BridgeError::shut_down()));
-                return;
+                return Canceller::NOTHING;
             }
         }
         match self.invoke(id, method, params) {
             Ok(Reply(ReplyKind::Now(payload))) => responder.answer(Ok(payload)),
-            Ok(Reply(ReplyKind::Later(work))) => self.spawn(work, responder),
+            Ok(Reply(ReplyKind::Later(work))) => return self.spawn(work, responder),
             Ok(Reply(ReplyKind::Queued { queue, work })) => {
                 let limit = self.inner.config.max_pending_operations;
                 let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
-                if let Err(responder) = pushed {
-                    let message =
-                        format!("The queue of {} is full: {limit} operations are unfinished.", queue.owner());
-                    responder.answer(Err(BridgeError::agent(ErrorCode::Busy, message).with("limit", limit)));
+                match pushed {
+                    Ok(operation) => return Canceller(Cancelled::Operation(operation)),
+                    Err(responder) => {
+                        let owner = queue.owner();
+                        let message =
+                            format!("The queue of {owner} is full: {limit} operations are unfinished.");
+                        let error = BridgeError::agent(ErrorCode::Busy, message).with("limit", limit);
+                        responder.answer(Err(error));
+                    }
                 }
             }
             Ok(Reply(ReplyKind::Shutdown)) => self.begin_shutdown(&mut phase, responder),
             Err(error) => responder.answer(Err(error)),
         }
+        Canceller::NOTHING
     }
 
     fn invoke(
@@ -291,8 +320,13 @@ impl Bridge {
         })
     }
 
-    fn spawn(&self, work: BoxFuture<'static, Result<Payload, BridgeError>>, responder: Responder) {
-        let stop = self.inner.stop.clone();
+    fn spawn(
+        &self,
+        work: BoxFuture<'static, Result<Payload, BridgeError>>,
+        responder: Responder,
+    ) -> Canceller {
+        let stop = self.inner.stop.child_token();
+        let canceller = Canceller(Cancelled::Work(stop.clone()));
         let task = async move {
             let result = tokio::select! {
                 biased;
@@ -302,6 +336,7 @@ impl Bridge {
             responder.answer(result);
         };
         self.inner.tasks.spawn_on(task, &self.inner.runtime);
+        canceller
     }
 
     fn begin_shutdown(&self, phase: &mut Phase, responder: Responder) {
@@ -341,6 +376,49 @@ impl Bridge {
         if let Some(on_shutdown) = &inner.config.on_shutdown {
             inner.outbox.written().await;
             on_shutdown();
+        }
+    }
+}
+
+/// Sends notifications for a bridge.
+#[derive(Debug, Clone)]
+pub struct Notifier {
+    outbox: Outbox,
+}
+
+impl Notifier {
+    /// Sends a notification, behind everything that has been said so far. `params` is an object.
+    pub fn notify(&self, method: &str, params: &Payload) {
+        self.outbox.push(Outgoing::Notification { method, params });
+    }
+}
+
+/// Cancels the work of one request.
+#[derive(Debug)]
+pub struct Canceller(Cancelled);
+
+#[derive(Debug)]
+enum Cancelled {
+    /// The request was answered at once, or nothing can cancel it.
+    Nothing,
+    Operation(Operation),
+    Work(CancellationToken),
+}
+
+impl Canceller {
+    const NOTHING: Self = Self(Cancelled::Nothing);
+
+    /// Cancels the request, which is then answered with `cancelled` in its turn. `false` when it changes nothing: the work
+    /// is done, or what it does is certain and will be done in a moment.
+    pub fn cancel(&self) -> bool {
+        match &self.0 {
+            Cancelled::Nothing => false,
+            Cancelled::Operation(operation) => operation.cancel(),
+            Cancelled::Work(work) => {
+                let newly_cancelled = !work.is_cancelled();
+                work.cancel();
+                newly_cancelled
+            }
         }
     }
 }

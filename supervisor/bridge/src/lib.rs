@@ -54,7 +54,7 @@ pub mod transport;
 mod turn_host;
 mod worlds;
 
-pub use bridge::Bridge;
+pub use bridge::{Bridge, Canceller, Notifier};
 pub use config::{BridgeConfig, ModelFactory, ModelUse, NoSystemModel};
 pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;

@@ -102,6 +102,8 @@ struct State {
     merged_bytes: usize,
     /// The size of the batch that the consumer is writing.
     taken: usize,
+    /// The size of all batches so far.
+    taken_in_all: u64,
     is_closed: bool,
     /// Somebody waits until nothing is unwritten.
     is_awaited: bool,
@@ -158,6 +160,29 @@ impl Outbox {
         if let Some(consumer) = consumer {
             consumer.wake();
         }
+    }
+
+    /// The place behind everything that has been put in so far: how many bytes the consumer takes until there, counted
+    /// from the first message.
+    pub fn place(&self) -> u64 {
+        let mut state = self.shared.state();
+        state.write_merged();
+        state.taken_in_all + state.pending.len() as u64
+    }
+
+    /// The client has taken nothing for [`OVERFLOW_GRACE`]: gives it up if more than the limit is unwritten, and tells
+    /// whether it is.
+    pub fn note_stuck(&self) -> bool {
+        let mut state = self.shared.state();
+        if state.unwritten() > self.shared.limits.overflow_above {
+            self.shared.overflow(&mut state);
+        }
+        state.is_closed && self.is_overflowed()
+    }
+
+    /// Whether the end came because too much was put in that nobody took.
+    pub fn is_overflowed(&self) -> bool {
+        self.shared.overflowed.is_cancelled()
     }
 
     /// How many bytes wait to be written, the batch being written included.
@@ -236,16 +261,6 @@ impl OutboxConsumer {
         self.shared.overflowed.clone().cancelled_owned()
     }
 
-    /// The client has taken nothing for [`OVERFLOW_GRACE`]: gives it up if more than the limit is unwritten, and tells
-    /// whether it is.
-    pub fn note_stuck(&mut self) -> bool {
-        let mut state = self.shared.state();
-        if state.unwritten() > self.shared.limits.overflow_above {
-            self.shared.overflow(&mut state);
-        }
-        state.is_closed && self.is_overflowed()
-    }
-
     /// Another handle to push with.
     pub fn outbox(&self) -> Outbox {
         Outbox { shared: Arc::clone(&self.shared) }
@@ -265,6 +280,7 @@ impl OutboxConsumer {
         if !state.pending.is_empty() {
             let batch = mem::replace(&mut state.pending, mem::take(&mut self.spare));
             state.taken = batch.len();
+            state.taken_in_all += batch.len() as u64;
             self.shared.heavy.store(state.taken > HEAVY_ABOVE, Ordering::Relaxed);
             return Poll::Ready(Some(batch));
         }
@@ -314,7 +330,12 @@ impl State {
     }
 
     fn end(&mut self) {
-        *self = Self { is_closed: true, consumer: self.consumer.take(), ..Self::default() };
+        *self = Self {
+            is_closed: true,
+            consumer: self.consumer.take(),
+            taken_in_all: self.taken_in_all,
+            ..Self::default()
+        };
     }
 }
 

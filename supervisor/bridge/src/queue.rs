@@ -8,6 +8,7 @@
 
 use std::{
     collections::VecDeque,
+    mem,
     panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -73,7 +74,7 @@ impl Operation {
     }
 
     /// `true` when this call cancelled the operation: it was neither committed nor cancelled before.
-    fn cancel(&self) -> bool {
+    pub(crate) fn cancel(&self) -> bool {
         let newly_cancelled = self.leave_pending(Phase::Cancelled).is_ok();
         if newly_cancelled {
             self.state.cancelled.cancel();
@@ -123,7 +124,7 @@ impl OperationQueue {
     }
 
     /// Takes a place at the end of the queue; `responder` gets the result. The queue works itself off on a task
-    /// of `tasks`. Fails, with the responder, when `limit` operations are unfinished already.
+    /// of `tasks`. Returns the operation, or the responder when `limit` operations are unfinished already.
     pub(crate) fn push(
         self: &Arc<Self>,
         limit: usize,
@@ -131,18 +132,19 @@ impl OperationQueue {
         responder: Responder,
         tasks: &TaskTracker,
         runtime: &tokio::runtime::Handle,
-    ) -> Result<(), Responder> {
+    ) -> Result<Operation, Responder> {
         let mut entries = self.lock();
         if entries.len() >= limit {
             return Err(responder);
         }
         let is_idle = entries.is_empty();
-        entries.push_back(Entry { operation: Operation::default(), waiting: Some((work, responder)) });
+        let operation = Operation::default();
+        entries.push_back(Entry { operation: operation.clone(), waiting: Some((work, responder)) });
         drop(entries);
         if is_idle {
             tasks.spawn_on(Arc::clone(self).work_off(), runtime);
         }
-        Ok(())
+        Ok(operation)
     }
 
     /// Cancels every operation that can be cancelled; returns how many.
@@ -156,13 +158,23 @@ impl OperationQueue {
     }
 
     /// Runs operations until none is left. One such task exists while the queue is not empty.
-    async fn work_off(self: Arc<Self>) {
-        loop {
-            let next = {
-                let mut entries = self.lock();
-                entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)))
-            };
-            let Some((operation, (work, responder))) = next else { return };
+    fn work_off(self: Arc<Self>) -> impl Future<Output = ()> + Send + 'static {
+        // Made before the first poll: a runtime that ends drops tasks that it never polled.
+        let mut work_off = WorkOff { queue: self, is_done: false };
+        async move { work_off.run().await }
+    }
+}
+
+/// Works a queue off. When its runtime ends before it is done, the operations that wait are dropped with it: their work
+/// holds the queue, which would keep itself alive.
+struct WorkOff {
+    queue: Arc<OperationQueue>,
+    is_done: bool,
+}
+
+impl WorkOff {
+    async fn run(&mut self) {
+        while let Some((operation, (work, responder))) = self.next() {
             // A long queue of quick operations must not keep the thread from everything else.
             tokio::task::coop::consume_budget().await;
             // A panic must not take the queue's other operations with it.
@@ -170,9 +182,27 @@ impl OperationQueue {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
             });
             // Under the lock: an operation pushed in between would get a task of its own and could overtake the answer.
-            let mut entries = self.lock();
+            let mut entries = self.queue.lock();
             entries.pop_front();
             responder.answer(result);
+        }
+    }
+
+    fn next(&mut self) -> Option<(Operation, (Work, Responder))> {
+        let mut entries = self.queue.lock();
+        let next =
+            entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)));
+        // Under the lock: an operation that is pushed from here on has a task of its own.
+        self.is_done = next.is_none();
+        next
+    }
+}
+
+impl Drop for WorkOff {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let left = mem::take(&mut *self.queue.lock());
+            drop(left);
         }
     }
 }
@@ -198,6 +228,10 @@ async fn run(operation: Operation, work: Work) -> Result<Payload, BridgeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        outbox::{OutboxLimits, outbox},
+        responder::{Answers, Recipient},
+    };
 
     #[tokio::test]
     async fn work_that_ends_in_the_moment_of_its_cancellation_counts_as_cancelled() {
@@ -209,6 +243,33 @@ mod tests {
                 })
             });
             assert_eq!(run(Operation::default(), work).await.unwrap_err().name, "cancelled");
+        }
+    }
+
+    #[test]
+    fn operations_that_a_runtime_leaves_behind_are_dropped_with_it() {
+        for polls in [0, 1] {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let (outbox, _consumer) = outbox(OutboxLimits::default());
+            let (answers, tasks) = (Arc::new(Answers::new(outbox)), TaskTracker::new());
+            let queue = OperationQueue::new("session 'gorm'");
+            let is_gone = Arc::downgrade(&queue);
+            for _ in 0..2 {
+                let holder = Arc::clone(&queue);
+                let work: Work = Box::new(|_| {
+                    Box::pin(async move {
+                        let _holder = holder;
+                        std::future::pending().await
+                    })
+                });
+                let responder = Responder::new(Recipient::Nobody, &answers);
+                assert!(queue.push(8, work, responder, &tasks, runtime.handle()).is_ok());
+            }
+            for _ in 0..polls {
+                runtime.block_on(tokio::task::yield_now());
+            }
+            drop((runtime, queue));
+            assert!(is_gone.upgrade().is_none(), "after {polls} polls");
         }
     }
 

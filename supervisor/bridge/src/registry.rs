@@ -109,7 +109,7 @@ impl MethodRegistry {
     }
 
     /// The names, sorted.
-    pub(crate) fn names(&self) -> Vec<&str> {
+    pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.handlers.keys().map(String::as_str).collect();
         names.sort_unstable();
         names

@@ -1,6 +1,7 @@
 //! Who gets the answer to a request: exactly one answer, whatever happens to the work.
 
 use std::{
+    fmt,
     pin::pin,
     sync::{
         Arc,
@@ -8,7 +9,7 @@ use std::{
     },
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 
 use crate::{
     message::{BridgeError, Outgoing, Payload, RequestId},
@@ -52,14 +53,15 @@ impl Answers {
 }
 
 /// Answers one request. Dropped without an answer (its work panicked), it answers `internal_error`.
-#[derive(Debug)]
 pub(crate) struct Responder {
     to: Option<Recipient>,
     answers: Arc<Answers>,
 }
 
+/// What takes the answer to a call from within this process.
+pub(crate) type Caller = Box<dyn FnOnce(Result<Payload, BridgeError>) + Send>;
+
 /// Where an answer goes.
-#[derive(Debug)]
 pub(crate) enum Recipient {
     /// To the client, as a response.
     Client {
@@ -67,9 +69,15 @@ pub(crate) enum Recipient {
         id: RequestId,
     },
     /// To code in this process.
-    Caller(oneshot::Sender<Result<Payload, BridgeError>>),
+    Caller(Caller),
     /// Nowhere: the message was a notification.
     Nobody,
+}
+
+impl fmt::Debug for Responder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Responder").field("is_answered", &self.to.is_none()).finish_non_exhaustive()
+    }
 }
 
 impl Responder {
@@ -92,13 +100,10 @@ impl Recipient {
         }
         match self {
             Self::Client { id } => outbox.push(match &result {
-                Ok(result) => Outgoing::Result { id: &id, result },
+                Ok(result) => Outgoing::Result { id: Some(&id), result },
                 Err(error) => Outgoing::Error { id: Some(&id), error },
             }),
-            Self::Caller(caller) => {
-                // A caller that went away asked for nothing more.
-                let _ = caller.send(result);
-            }
+            Self::Caller(caller) => caller(result),
             Self::Nobody => {}
         }
     }

@@ -63,8 +63,32 @@ pub struct Rejected {
     pub error: BridgeError,
 }
 
+/// A request of code in this process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallRequest {
+    /// What events and client calls are to name, and the response; code that waits needs none.
+    pub id: Option<RequestId>,
+    /// Not empty.
+    pub method: String,
+    /// `None` when absent or `null`.
+    pub params: Option<Value>,
+}
+
 /// Reads one line, with or without its end. `Ok(None)` is a blank line.
 pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
+    read_envelope(line)?.map(Envelope::classify).transpose()
+}
+
+/// Reads a request whose answer goes to whoever called. Its `jsonrpc` may be anything, and an `id` is not needed.
+pub fn parse_call(text: &[u8]) -> Result<CallRequest, Rejected> {
+    match read_envelope(text)? {
+        Some(envelope) => envelope.into_call(),
+        None => Err(Rejected { id: None, error: BridgeError::parse_error("The request is blank.") }),
+    }
+}
+
+/// The members of the object in a line; `None` when the line is blank.
+fn read_envelope(line: &[u8]) -> Result<Option<Envelope>, Rejected> {
     // Filled in place: moving it out of the parser would cost as much as parsing a small message.
     let mut envelope = Envelope::default();
     let kind = strict_json::read(line, |deserializer| {
@@ -73,7 +97,7 @@ pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
     });
     match kind {
         Ok(None) => Ok(None),
-        Ok(Some(Kind::Object)) => envelope.classify().map(Some),
+        Ok(Some(Kind::Object)) => Ok(Some(envelope)),
         Ok(Some(Kind::Array)) => {
             Err(rejected(None, "Batch requests are not supported; send one message per line."))
         }
@@ -85,6 +109,8 @@ pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
 fn rejected(id: Option<RequestId>, message: &str) -> Rejected {
     Rejected { id, error: BridgeError::invalid_message(message) }
 }
+
+const UNUSABLE_METHOD: &str = "'method' must be a non-empty string.";
 
 /// What kind of JSON value a line holds.
 enum Kind {
@@ -105,18 +131,22 @@ struct Envelope {
 }
 
 impl Envelope {
+    fn into_call(self) -> Result<CallRequest, Rejected> {
+        let (id, id_problem) = self.id.usable();
+        if let Some(problem) = id_problem {
+            return Err(rejected(None, problem));
+        }
+        match self.method {
+            MethodMember::Name(method) => {
+                Ok(CallRequest { id, method, params: self.params.filter(|params| !params.is_null()) })
+            }
+            MethodMember::Unusable => Err(rejected(id, UNUSABLE_METHOD)),
+            MethodMember::Absent => Err(rejected(id, "A request needs a 'method'.")),
+        }
+    }
+
     fn classify(self) -> Result<Incoming, Rejected> {
-        let (id, id_problem) = match self.id {
-            IdMember::Absent => (None, None),
-            IdMember::Usable(id) => (Some(id), None),
-            IdMember::Inexact => (
-                None,
-                Some(
-                    "A numeric 'id' must be an integer of at most 2^53-1 in magnitude; use a string id instead.",
-                ),
-            ),
-            IdMember::WrongType => (None, Some("'id' must be a string or a number.")),
-        };
+        let (id, id_problem) = self.id.usable();
         if !matches!(self.version, Version::Supported) {
             return Err(rejected(id, "'jsonrpc' must be \"2.0\"."));
         }
@@ -125,7 +155,7 @@ impl Envelope {
         }
         let params = self.params.filter(|params| !params.is_null());
         match (self.method, id) {
-            (MethodMember::Unusable, id) => Err(rejected(id, "'method' must be a non-empty string.")),
+            (MethodMember::Unusable, id) => Err(rejected(id, UNUSABLE_METHOD)),
             (MethodMember::Name(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
             (MethodMember::Name(method), None) => Ok(Incoming::Notification { method, params }),
             (MethodMember::Absent, id) => match (id, self.error, self.result) {
@@ -347,6 +377,23 @@ enum IdMember {
     Usable(RequestId),
     Inexact,
     WrongType,
+}
+
+impl IdMember {
+    /// The id, and what is wrong with one that cannot be used.
+    fn usable(self) -> (Option<RequestId>, Option<&'static str>) {
+        match self {
+            Self::Absent => (None, None),
+            Self::Usable(id) => (Some(id), None),
+            Self::Inexact => (
+                None,
+                Some(
+                    "A numeric 'id' must be an integer of at most 2^53-1 in magnitude; use a string id instead.",
+                ),
+            ),
+            Self::WrongType => (None, Some("'id' must be a string or a number.")),
+        }
+    }
 }
 
 impl Meaning for IdMember {

@@ -1,6 +1,6 @@
 //! The messages of the protocol: how a line becomes one, and how one becomes a line.
 //!
-//! [`parse_line`] reads what a client sends. [`Outgoing`] is what it gets back, with [`Payload`] for results
+//! [`parse_line`] reads what a client sends, [`parse_call`] what code in this process asks. [`Outgoing`] is what it gets back, with [`Payload`] for results
 //! and parameters and [`BridgeError`] for everything that fails. Both directions share [`RequestId`].
 
 mod envelope;
@@ -9,7 +9,7 @@ mod id;
 mod outgoing;
 mod strict_json;
 
-pub use envelope::{ClientReply, Incoming, Rejected, parse_line};
+pub use envelope::{CallRequest, ClientReply, Incoming, Rejected, parse_call, parse_line};
 pub use error::BridgeError;
 pub use id::{MAX_EXACT_INTEGER, NumericId, RequestId};
 pub use outgoing::{EventContext, Members, Outgoing, Payload};

@@ -141,8 +141,8 @@ impl EventContext {
 pub enum Outgoing<'a> {
     /// The answer to a request that succeeded.
     Result {
-        /// The request's id.
-        id: &'a RequestId,
+        /// The request's id; `null` when code in this process called without one.
+        id: Option<&'a RequestId>,
         /// What it returned.
         result: &'a Payload,
     },
@@ -253,7 +253,7 @@ mod tests {
         let event = Payload::of(&json!({"type": "partial"}));
         let error = BridgeError::shut_down();
         let cases = [
-            (Outgoing::Result { id: &id, result: &empty }, r#"{"jsonrpc":"2.0","id":3,"result":{}}"#),
+            (Outgoing::Result { id: Some(&id), result: &empty }, r#"{"jsonrpc":"2.0","id":3,"result":{}}"#),
             (
                 Outgoing::Error { id: Some(&id), error: &error },
                 r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32023,"message":"The bridge has shut down.","data":{"code":"shut_down"}}}"#,

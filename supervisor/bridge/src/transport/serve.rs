@@ -290,7 +290,7 @@ async fn write_some(
         // It looks at the write first, so time in which nobody got round to writing does not count.
         match timeout(OVERFLOW_GRACE, &mut writing).await {
             Ok(written) => return written.map(Some),
-            Err(_) if messages.note_stuck() => return Ok(None),
+            Err(_) if messages.outbox().note_stuck() => return Ok(None),
             Err(_) => {}
         }
     }

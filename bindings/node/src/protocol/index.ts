@@ -1,0 +1,12 @@
+export type * from "./decisions.js";
+export * from "./errors.js";
+export type * from "./json.js";
+export type * from "./methods.js";
+export type * from "./model.js";
+export type * from "./npcs.js";
+export type * from "./server.js";
+export type * from "./sessions.js";
+export type * from "./supervisor.js";
+export type * from "./tools.js";
+export type * from "./transcripts.js";
+export type * from "./worlds.js";

@@ -1,0 +1,119 @@
+"""The shapes of what requests take and give. Members that a type does not know may be there, too."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Callable, Optional, TypedDict, Union
+
+Json = Any
+Object = dict[str, Any]
+
+EventHandler = Callable[[Object], Any]
+"""Gets an event or the params of a notification. May be a coroutine function; exceptions are logged."""
+
+Tools = Sequence[Union[str, Mapping[str, Any]]]
+"""Names of registered tools, and definitions of tools as the protocol has them."""
+
+
+class Unset(enum.Enum):
+    """In place of an argument that was not given, where `None` means something."""
+
+    UNSET = enum.auto()
+
+
+class Usage(TypedDict):
+    inputTokens: int
+    cachedInputTokens: int
+    outputTokens: int
+    totalTokens: int
+
+
+class ToolCall(TypedDict):
+    id: str
+    name: str
+    arguments: Object
+
+
+class ToolRecord(TypedDict):
+    call: ToolCall
+    output: Json
+    isError: bool
+    durationSeconds: float
+
+
+class Step(TypedDict):
+    index: int
+    completedToolRounds: int
+    toolCallingMode: str
+    enabledTools: list[str]
+    trimmedEntries: int
+
+
+class _TurnMembers(TypedDict):
+    session: str
+    text: str
+    toolCalls: list[ToolRecord]
+    usage: Usage
+    steps: list[Step]
+
+
+class Turn(_TurnMembers, total=False):
+    """The result of `Session.respond`. `structured` is there if a schema was given."""
+
+    structured: Json
+    warnings: list[str]
+
+
+class _ReplyMembers(TypedDict):
+    npc: str
+    line: str
+    emotion: str
+    playerOptions: list[str]
+    endsConversation: bool
+    toolCalls: list[ToolRecord]
+    relationship: int
+    isFallback: bool
+    usage: Usage
+
+
+class Reply(_ReplyMembers, total=False):
+    """The result of `NPC.talk`."""
+
+    warnings: list[str]
+
+
+class _DecisionMembers(TypedDict):
+    optionID: str
+    reasoning: str
+    confidence: int
+    toolCalls: list[ToolRecord]
+    usage: Usage
+    isFallback: bool
+
+
+class Decision(_DecisionMembers, total=False):
+    """The result of `Bridge.decide`. Those of `decide_many` that failed have `error` alone."""
+
+    warnings: list[str]
+    error: Object
+
+
+Cancel = Callable[[], None]
+AnyHandler = Callable[..., Union[Any, Awaitable[Any]]]
+OptionalObject = Optional[Mapping[str, Any]]
+
+
+def camel_case(names: Mapping[str, Any]) -> Object:
+    """Python's `max_tool_rounds` is the protocol's `maxToolRounds`; names without `_` stay as they are."""
+    return {_camel(name): value for name, value in names.items()}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other[:1].upper() + other[1:] for other in others)
+
+
+def given(**params: Any) -> Object:
+    """The params that are not None: to the protocol an absent member and a null one are the same, mostly."""
+    return {name: value for name, value in params.items() if value is not None}

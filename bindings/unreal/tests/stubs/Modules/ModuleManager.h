@@ -1,0 +1,6 @@
+#pragma once
+
+class FDefaultModuleImpl
+{
+};
+#define IMPLEMENT_MODULE(type, name) static type name##Module [[maybe_unused]];
