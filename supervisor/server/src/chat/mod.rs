@@ -11,7 +11,7 @@ mod messages;
 mod problem;
 mod sampling;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tools;
 
 use std::collections::HashSet;

@@ -46,7 +46,7 @@ fn read(body: &Value) -> std::result::Result<ChatRequest, ApiError> {
 }
 
 /// A request with these messages.
-fn conversation(messages: Value) -> Conversation {
+fn conversation(messages: &Value) -> Conversation {
     read(&json!({"messages": messages})).unwrap().conversation
 }
 
@@ -91,7 +91,7 @@ fn expect_message_errors(cases: impl IntoIterator<Item = (Value, &'static str, &
 
 #[test]
 fn system_and_developer_messages_are_instructions() {
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": [{"type": "text", "text": "Be"}, {"type": "text", "text": "kind."}]},
         {"role": "user", "content": "Hi"},
@@ -102,12 +102,12 @@ fn system_and_developer_messages_are_instructions() {
 
 #[test]
 fn instructions_never_end_a_conversation() {
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "system", "content": "a"}, {"role": "user", "content": "Hi"}, {"role": "developer", "content": "b"},
     ]));
     assert_eq!((read.instructions.as_deref(), read.prompt), (Some("a\n\nb"), Some(user("Hi"))));
 
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": null, "tool_calls": [call("a", "look", "{}")]},
         {"role": "tool", "tool_call_id": "a", "content": "dark"},
@@ -118,7 +118,7 @@ fn instructions_never_end_a_conversation() {
 
 #[test]
 fn user_messages_in_a_row_are_one() {
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "user", "content": "One"},
         {"role": "assistant", "content": "Two"},
         {"role": "user", "content": "Three"},
@@ -130,7 +130,7 @@ fn user_messages_in_a_row_are_one() {
 
 #[test]
 fn outputs_are_in_the_order_of_their_calls() {
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "user", "content": "Weather and time?"},
         {"role": "assistant", "content": "Let me see.", "tool_calls": [
             call("a", "get_weather", r#"{"city":"Paris"}"#), call("b", "get_time", ""),
@@ -157,7 +157,7 @@ fn outputs_are_in_the_order_of_their_calls() {
 
 #[test]
 fn what_an_assistant_refused_is_what_it_said() {
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "", "refusal": "No."},
         {"role": "user", "content": "Why?"},
@@ -170,7 +170,7 @@ fn arguments_may_be_missing_or_blank() {
     for arguments in [json!(""), json!(" \n"), json!(null), json!("null"), json!("{}"), json!({})] {
         let mut call = call("a", "look", "");
         call["function"]["arguments"] = arguments.clone();
-        let read = conversation(json!([
+        let read = conversation(&json!([
             {"role": "user", "content": "Hi"},
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "a", "content": ""},
@@ -182,7 +182,7 @@ fn arguments_may_be_missing_or_blank() {
 
 #[test]
 fn images_are_kept_where_they_were_shown() {
-    let read = conversation(json!([
+    let read = conversation(&json!([
         {"role": "user", "content": [
             {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}, {"type": "text", "text": "This?"},
         ]},
@@ -732,8 +732,6 @@ fn descend<'a>(value: &'a mut Value, path: &[prop::sample::Index]) -> &'a mut Va
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn every_request_is_read_or_refused(body in mutated()) {
         if let Err(error) = ChatRequest::read(body.to_string().as_bytes(), &Server) {

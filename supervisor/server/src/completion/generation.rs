@@ -143,34 +143,53 @@ pub(super) async fn generate(
         let end = agent.respond_or_suspend(&history.prompt, &options, &mut NoHost).await;
         end.map_err(Failure::Agent).map(End::of).and_then(|end| in_format(end, &format, pieces.as_ref()))
     };
-    let estimated = |text: &str| TokenUsage {
-        prompt: prompt_characters.div_ceil(CHARACTERS_PER_TOKEN),
-        completion: characters(text).div_ceil(CHARACTERS_PER_TOKEN),
-        cached: 0,
-    };
-    match end {
-        Ok(End::Text { text, usage: Some((usage, of_answer)) }) => {
-            let is_cut = longest.is_some_and(|longest| of_answer.output_tokens >= longest.into());
-            Ok(Completed { output: Output::Text { text, is_cut }, usage: usage.into() })
-        }
-        Ok(End::Text { text, usage: None }) => {
-            let usage = estimated(&text);
-            Ok(Completed { output: Output::Text { text, is_cut: false }, usage })
-        }
-        Ok(End::ToolCalls(mut calls)) => {
-            if !parallel_tool_calls {
-                calls.truncate(1);
+    Outcome { prompt_characters, longest, parallel_tool_calls }.completed(end)
+}
+
+/// What it takes to tell how a turn ended.
+struct Outcome {
+    prompt_characters: u64,
+    /// The longest answer that was asked for, in tokens.
+    longest: Option<u32>,
+    parallel_tool_calls: bool,
+}
+
+impl Outcome {
+    fn completed(&self, end: Result<End, Failure>) -> Result<Completed, ApiError> {
+        let (output, usage) = match end {
+            Ok(End::Text { text, usage: Some((usage, of_answer)) }) => {
+                let is_cut = self.longest.is_some_and(|longest| of_answer.output_tokens >= longest.into());
+                (Output::Text { text, is_cut }, usage.into())
             }
-            let text: String = calls.iter().flat_map(|call| [&*call.name, &*call.arguments]).collect();
-            Ok(Completed { output: Output::ToolCalls(calls), usage: estimated(&text) })
+            Ok(End::Text { text, usage: None }) => {
+                let usage = self.estimate(&text);
+                (Output::Text { text, is_cut: false }, usage)
+            }
+            Ok(End::ToolCalls(mut calls)) => {
+                if !self.parallel_tool_calls {
+                    calls.truncate(1);
+                }
+                let text: String = calls.iter().flat_map(|call| [&*call.name, &*call.arguments]).collect();
+                (Output::ToolCalls(calls), self.estimate(&text))
+            }
+            Err(Failure::Agent(error)) if error.code() == ErrorCode::Refusal => {
+                let refusal = error.to_string();
+                let usage = self.estimate(&refusal);
+                (Output::Refusal(refusal), usage)
+            }
+            Err(Failure::Agent(error)) => return Err(error.into()),
+            Err(Failure::Other(error)) => return Err(error),
+        };
+        Ok(Completed { output, usage })
+    }
+
+    /// The usage where the model has not told it.
+    fn estimate(&self, completion: &str) -> TokenUsage {
+        TokenUsage {
+            prompt: self.prompt_characters.div_ceil(CHARACTERS_PER_TOKEN),
+            completion: characters(completion).div_ceil(CHARACTERS_PER_TOKEN),
+            cached: 0,
         }
-        Err(Failure::Agent(error)) if error.code() == ErrorCode::Refusal => {
-            let refusal = error.to_string();
-            let usage = estimated(&refusal);
-            Ok(Completed { output: Output::Refusal(refusal), usage })
-        }
-        Err(Failure::Agent(error)) => Err(error.into()),
-        Err(Failure::Other(error)) => Err(error),
     }
 }
 

@@ -18,7 +18,7 @@ impl ImageFiles {
     pub(super) fn write(&mut self, image: &Image) -> io::Result<PathBuf> {
         let folder = match &mut self.folder {
             Some(folder) => folder,
-            none => none.insert(tempfile::Builder::new().prefix("oam-images-").tempdir()?),
+            none => none.insert(private_folder()?),
         };
         self.written += 1;
         let name = format!("{}.{}", self.written, image.format.extension());
@@ -26,4 +26,12 @@ impl ImageFiles {
         fs::write(&path, &image.data)?;
         Ok(path)
     }
+}
+
+fn private_folder() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("oam-images-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir()
 }

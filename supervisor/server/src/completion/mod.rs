@@ -145,6 +145,10 @@ impl Inner {
         pieces: Option<Pieces>,
     ) -> Result<Completed, ApiError> {
         let _place = place;
+        if Instant::now() >= deadline {
+            // The place came too late; the model is not bothered.
+            return Err(ApiError::timeout());
+        }
         let served = self.served(&request)?;
         let completed = generation::generate(request, &self.catalog, served, pieces);
         timeout_at(deadline, completed).await.map_err(|_| ApiError::timeout())?

@@ -137,7 +137,7 @@ mod tests {
     /// The length of the text before the stop that is complete first.
     fn cut(text: &str, stops: &[String]) -> Option<usize> {
         (0..=text.len()).filter(|end| text.is_char_boundary(*end)).find_map(|end| {
-            let complete = stops.iter().filter(|stop| text[..end].ends_with(&***stop)).map(|stop| stop.len());
+            let complete = stops.iter().filter(|stop| text[..end].ends_with(&***stop)).map(String::len);
             complete.max().map(|length| end - length)
         })
     }
