@@ -16,5 +16,7 @@ pub use api_error::{ApiError, ErrorKind};
 pub use completion::{
     ChatReply, ChatStream, Completions, CompletionsConfig, ConfigError, Health, Limits, ServedModel,
 };
-pub use http::{HttpLimits, Recovery, Server, ServerConfig, ServerState, StartError, StateObserver, TcpAddress};
+pub use http::{
+    HttpLimits, Recovery, Server, ServerConfig, ServerState, StartError, StateObserver, TcpAddress,
+};
 pub use metrics::{Metrics, Sample, SampleKind};

@@ -1,6 +1,15 @@
 //! A server from its start to its end.
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::{Arc, atomic::{AtomicUsize, Ordering}}, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{
