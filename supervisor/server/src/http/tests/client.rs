@@ -36,11 +36,15 @@ pub(super) fn streamed_hi() -> Value {
 
 /// What plays `steps`, with the model `system` and its alias.
 pub(super) fn completions(steps: &Value) -> Completions {
-    let script = Script::from_steps_or_object(steps, "").unwrap();
-    completions_of(Arc::new(ScriptedModel::new(script)))
+    completions_of(scripted(steps))
 }
 
-fn completions_of(model: Arc<dyn Model>) -> Completions {
+pub(super) fn scripted(steps: &Value) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel::new(Script::from_steps_or_object(steps, "").unwrap()))
+}
+
+/// What asks `model`.
+pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
     let model = ServedModel { id: "system".to_owned(), owned_by: "tests".to_owned(), model };
     Completions::new(CompletionsConfig {
         models: vec![model],

@@ -3,8 +3,10 @@
 use serde_json::json;
 use tokio::net::UnixStream;
 
-use super::client::{Log, Wire, config, eventually, get, hi, loopback, post, start};
-use crate::{ServerConfig, TcpAddress};
+use super::client::{
+    Log, Wire, completions_of, config, eventually, get, hi, loopback, post, scripted, start,
+};
+use crate::{Server, ServerConfig, TcpAddress};
 
 #[tokio::test]
 async fn models_and_health_are_listed() {
@@ -333,7 +335,9 @@ async fn a_client_cannot_write_lines_into_the_log() {
 
 #[tokio::test]
 async fn metrics_tell_what_was_done() {
-    let server = start(config()).await;
+    let config = config();
+    let model = config.metrics.metered(scripted(&json!([{ "text": "Hello" }])));
+    let server = Server::start(config, completions_of(model)).await.unwrap();
     let mut wire = Wire::connect(&server).await;
     wire.ask(post(&hi(), "")).await;
     wire.ask(get("/v1/models", "")).await;
@@ -345,6 +349,9 @@ async fn metrics_tell_what_was_done() {
         r#"oam_requests_total{route="models",status="200"} 1"#,
         r#"oam_turns_total{outcome="answered"} 1"#,
         "oam_turn_seconds_count 1",
+        r#"oam_steps_total{outcome="finished"} 1"#,
+        "oam_step_seconds_count 1",
+        "oam_step_replays_total 0",
         "oam_connections 1",
         "oam_completions_active 0",
         "oam_completions_queued 0",
