@@ -1,0 +1,9 @@
+//! What a host can rely on.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod calls;
+mod close;
+mod host;
+mod lines;
+mod slow_host;
+mod workers;
