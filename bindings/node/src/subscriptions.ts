@@ -53,8 +53,9 @@ export class Subscriptions {
     };
     const abort = () => onEnd(signal!.reason as Error);
     signal?.addEventListener("abort", abort, { once: true });
-    const subscription = await this.subscribe(world, path, onChange, onEnd);
+    let subscription: Subscription | undefined;
     try {
+      subscription = await this.subscribe(world, path, onChange, onEnd);
       for (;;) {
         const changes = waiting;
         waiting = [];
@@ -67,7 +68,7 @@ export class Subscriptions {
     } finally {
       signal?.removeEventListener("abort", abort);
       // A bridge that has ended has ended it already.
-      await subscription.unsubscribe().catch(() => {});
+      await subscription?.unsubscribe().catch(() => {});
     }
   }
 

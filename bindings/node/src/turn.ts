@@ -22,7 +22,7 @@ export class Turn<Event, Result> implements AsyncIterable<Event> {
   readonly #canceller = new AbortController();
   #events: Event[] = [];
   #over = false;
-  #wake: (() => void) | undefined;
+  #waiting: (() => void)[] = [];
 
   constructor(start: Start<Event, Result>, signal?: AbortSignal) {
     const abort = () => this.#canceller.abort(signal!.reason);
@@ -31,7 +31,7 @@ export class Turn<Event, Result> implements AsyncIterable<Event> {
     this.result = start((event) => this.#push(event), this.#canceller.signal).finally(() => {
       signal?.removeEventListener("abort", abort);
       this.#over = true;
-      this.#wake?.();
+      this.#wake();
     });
     // Whoever reads the events gets the failure there.
     this.result.catch(() => {});
@@ -50,7 +50,7 @@ export class Turn<Event, Result> implements AsyncIterable<Event> {
         yield* events;
         if (this.#events.length > 0) continue;
         if (this.#over) break;
-        await new Promise<void>((resolve) => (this.#wake = resolve));
+        await new Promise<void>((resolve) => this.#waiting.push(resolve));
       }
       await this.result;
     } finally {
@@ -60,7 +60,11 @@ export class Turn<Event, Result> implements AsyncIterable<Event> {
 
   #push(event: Event): void {
     this.#events.push(event);
-    this.#wake?.();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 }
 

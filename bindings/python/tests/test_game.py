@@ -13,6 +13,13 @@ from .support import BridgeCase, calls, over_both_transports, scripted, soon
 
 @over_both_transports
 class Characters(BridgeCase):
+    async def test_decisions_of_a_crowd_may_name_tools(self) -> None:
+        self.bridge.register_tool("look", "Looks.", None, lambda _: "a wolf")
+        model = scripted(calls("look"), {"json": {"choice": "flee"}})
+        request = {"situation": "?", "options": ["stay", "flee"], "tools": ["look"]}
+        (decision,) = await soon(self.bridge.decide_many([request], model=model))
+        self.assertEqual(decision["toolCalls"][0]["output"], "a wolf")
+
     async def test_an_npc_talks_and_shows_it(self) -> None:
         handled: list[str | None] = []
 
