@@ -1,18 +1,18 @@
-/** Items that wait until one loop reads them. */
+/** Items that wait until they are read, each by one loop. */
 export class EventQueue<Item> {
-  #waiting: Item[] = [];
+  #items: Item[] = [];
   #end: { error: unknown } | undefined;
-  #wake: (() => void) | undefined;
+  #readers: (() => void)[] = [];
 
   push(item: Item): void {
-    this.#waiting.push(item);
-    this.#wake?.();
+    this.#items.push(item);
+    this.#wake();
   }
 
   /** Nothing comes after what waits; the loop then throws the error, if there is one. */
   end(error?: unknown): void {
     this.#end ??= { error };
-    this.#wake?.();
+    this.#wake();
   }
 
   get hasEnded(): boolean {
@@ -21,13 +21,17 @@ export class EventQueue<Item> {
 
   async *read(): AsyncGenerator<Item, void, undefined> {
     for (;;) {
-      const items = this.#waiting;
-      this.#waiting = [];
+      const items = this.#items;
+      this.#items = [];
       yield* items;
-      if (this.#waiting.length > 0) continue;
+      if (this.#items.length > 0) continue;
       if (this.#end) break;
-      await new Promise<void>((resolve) => (this.#wake = resolve));
+      await new Promise<void>((resolve) => this.#readers.push(resolve));
     }
     if (this.#end.error !== undefined) throw this.#end.error;
+  }
+
+  #wake(): void {
+    for (const wake of this.#readers.splice(0)) wake();
   }
 }

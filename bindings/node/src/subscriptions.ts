@@ -44,18 +44,19 @@ export class Subscriptions {
     const changes = new EventQueue<WorldChange>();
     const abort = () => changes.end(signal!.reason);
     signal?.addEventListener("abort", abort, { once: true });
-    const subscription = await this.subscribe(
-      world,
-      path,
-      (change) => changes.push(change),
-      (error) => changes.end(error),
-    );
+    let subscription: Subscription | undefined;
     try {
+      subscription = await this.subscribe(
+        world,
+        path,
+        (change) => changes.push(change),
+        (error) => changes.end(error),
+      );
       yield* changes.read();
     } finally {
       signal?.removeEventListener("abort", abort);
       // A bridge that has ended has ended it already.
-      await subscription.unsubscribe().catch(() => {});
+      await subscription?.unsubscribe().catch(() => {});
     }
   }
 

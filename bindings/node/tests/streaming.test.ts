@@ -28,6 +28,18 @@ test("events of a turn are read one by one, and then its result", async (context
   assert.equal((await turn.result).text, deltas);
 });
 
+test("two loops that read one turn both end with it", async (context) => {
+  const bridge = await startBridge(context);
+  const session = await sessionThat(bridge, { text: "Good evening, traveller.", chunks: 4, delayMs: 50 });
+  const turn = session.stream("Hello!");
+  let deltas = 0;
+  const read = async () => {
+    for await (const event of turn) deltas += event.type === "text" ? 1 : 0;
+  };
+  await Promise.all([read(), read(), read()]);
+  assert.equal(deltas, 4);
+});
+
 test("texts and lines grow to the result", async (context) => {
   const bridge = await startBridge(context);
   const session = await sessionThat(bridge, { text: "Good evening.", chunks: 3 });

@@ -105,6 +105,18 @@ test("a decision that is given up aborts its handlers, and the model hears of it
   assert.deepEqual(await bridge.request("ping"), {});
 });
 
+test("what is no tool is refused at once", async (context) => {
+  const bridge = await startBridge(context);
+  for (const handler of [undefined, null, "ring", {}]) {
+    assert.throws(() => bridge.tool({ name: "ring" }, handler as unknown as ToolHandler), /handler of the tool 'ring' is a function/);
+    assert.throws(() => bridge.onNotification("world/changed", handler as unknown as () => void), /'world\/changed' is a function/);
+  }
+  for (const definition of [undefined, null, {}, { name: 5 }]) {
+    assert.throws(() => bridge.tool(definition as unknown as { name: string }, () => "dong"), /has a 'name' that is text/);
+  }
+  await assert.rejects(bridge.createSession({ tools: "ring" as unknown as string[] }), /'tools' is an array/);
+});
+
 test("a tool that is not registered is named in the error, with those that are", async (context) => {
   const bridge = await startBridge(context);
   bridge.tool({ name: "ring" }, () => "dong");

@@ -110,9 +110,11 @@ class ProcessTransport(Transport):
             for work in (self._read, self._write, self._read_log)
         ]
         self._reader, self._writer, self._logger = self._threads
-        for thread in self._threads:
-            thread.start()
+        # Before anybody can notice that the process has ended: requests tell that, not the constructor.
         self._greeting = self._begin_call(Request.of("hello", "initialize", {"client": {"name": "python"}}))
+        # The reader last: it waits for the end of the log, and a process may have ended by now.
+        for thread in reversed(self._threads):
+            thread.start()
 
     def __str__(self) -> str:
         return f"the process {self._process.pid} of {self._program}"
@@ -252,7 +254,7 @@ class ProcessTransport(Transport):
             self._end = shut_down() if self._closing else self._died(code)
             self._outgoing.put(None)
             waiting, self._waiting = self._waiting, {}
-        for answer in waiting.values():
+        for answer in list(waiting.values()):
             answer.set_exception(self._end.copy())
         self._tell_end(self._end)
 

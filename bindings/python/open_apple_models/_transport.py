@@ -10,6 +10,8 @@ import abc
 import contextlib
 import dataclasses
 import logging
+import math
+import threading
 from collections.abc import Mapping
 from typing import Any, Callable
 
@@ -61,6 +63,15 @@ class Request:
             return None
         kind, owner = self.runs_on
         return notification(f"{kind}/cancel", {kind: owner})
+
+
+def time_limit(seconds: float | None) -> float | None:
+    """How long a blocking call waits; None is for ever. Raises `ValueError` for what is no time."""
+    if seconds is None or seconds <= 0:
+        return None
+    if math.isnan(seconds):
+        raise ValueError("'timeout' is NaN: give seconds, or None to wait for ever.")
+    return seconds if seconds <= threading.TIMEOUT_MAX else None
 
 
 def notification(method: str, params: Mapping[str, Any] | None) -> bytes:

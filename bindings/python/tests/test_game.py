@@ -13,6 +13,13 @@ from .support import BridgeCase, calls, over_both_transports, scripted, soon
 
 @over_both_transports
 class Characters(BridgeCase):
+    async def test_decisions_of_a_crowd_may_name_tools(self) -> None:
+        self.bridge.register_tool("look", "Looks.", None, lambda _: "a wolf")
+        model = scripted(calls("look"), {"json": {"choice": "flee"}})
+        request = {"situation": "?", "options": ["stay", "flee"], "tools": ["look"]}
+        (decision,) = await soon(self.bridge.decide_many([request], model=model))
+        self.assertEqual(decision["toolCalls"][0]["output"], "a wolf")
+
     async def test_restoring_keeps_what_is_not_named_and_drops_what_is_none(self) -> None:
         self.bridge.register_tool("ring", "Rings.", None, lambda _: "dong")
         world = await self.bridge.create_world(world="village")

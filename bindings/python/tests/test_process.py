@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,19 @@ class Dying(BridgeCase):
             self.assertIn("SIGKILL", died.exception.message)
             self.assertEqual((died.exception.data["exitCode"], died.exception.data["signal"]), (None, "SIGKILL"))
         self.assertIsNotNone(process_of(self.bridge).returncode, "it is a zombie")
+
+    def test_a_process_that_ends_before_the_threads_begin_fails_what_is_pending(self) -> None:
+        start = threading.Thread.start
+
+        def start_slowly(thread: threading.Thread) -> None:
+            start(thread)
+            time.sleep(0.05)
+
+        with mock.patch.object(threading.Thread, "start", start_slowly):
+            bridge = Bridge(command=[sys.executable, "-S", "-c", "import os; os._exit(3)"])
+        self.addCleanup(bridge.close)
+        with self.assertRaisesRegex(BridgeError, "exited with code 3"):
+            bridge.call_blocking("ping", timeout=PATIENCE)
 
     def test_a_program_that_cannot_run_says_why(self) -> None:
         bridge = Bridge(command=[sys.executable, "-c", PRINTS])

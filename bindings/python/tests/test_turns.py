@@ -117,6 +117,27 @@ class Turns(BridgeCase):
         entries = (await session.transcript())["transcript"]["entries"]
         self.assertEqual([entry["role"] for entry in entries], ["instructions", "user", "response"])
 
+    async def test_a_task_that_is_cancelled_in_a_stream_cancels_the_turn_while_somebody_holds_it(self) -> None:
+        wait = WaitingTool(self.bridge)
+        session = await self.bridge.create_session(tools=["wait"], model=scripted(calls("wait"), {"text": "At once."}))
+        stream = session.stream("Slowly.")
+        reader = asyncio.ensure_future(stream.__anext__())
+        await soon(wait.started.wait())
+        reader.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await reader
+        self.assertEqual((await soon(session.respond("Now!")))["text"], "At once.")
+        await stream.aclose()
+
+    async def test_all_tasks_that_wait_for_a_stream_hear_of_its_end(self) -> None:
+        session = await self.bridge.create_session(model=scripted({"text": "", "delayMs": 50}))
+        stream = session.stream("?")
+
+        async def read() -> list[str]:
+            return [text async for text in stream]
+
+        self.assertEqual(await soon(asyncio.gather(read(), read(), read())), [[], [], []])
+
     async def test_giving_up_on_one_turn_leaves_the_others_of_its_session_alone(self) -> None:
         model = scripted({"text": "First.", "delayMs": 200}, {"text": "Second."})
         session = await self.bridge.create_session(model=model)
