@@ -1,4 +1,4 @@
-import { afterTime, checkTime, Connection, type CallOptions, type RequestOptions } from "./connection.js";
+import { Connection, type CallOptions, type RequestOptions } from "./connection.js";
 import { OamError, shutDownError, type ProcessExit } from "./error.js";
 import { Npc } from "./npc.js";
 import { describeExit, OamProcess } from "./process.js";
@@ -13,6 +13,7 @@ import type { AnyToolDefinition, ToolDefinition } from "./protocol/tools.js";
 import type { WorldCreateParams, WorldSummary } from "./protocol/worlds.js";
 import { Session } from "./session.js";
 import { Subscriptions } from "./subscriptions.js";
+import { afterTime, checkTime } from "./timers.js";
 import { Toolbox, type ToolHandler, type ToolReference, type WithTools } from "./tools.js";
 import { World } from "./world.js";
 

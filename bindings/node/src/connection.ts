@@ -15,6 +15,7 @@ import type {
 } from "./protocol/methods.js";
 import type { ToolCallParams } from "./protocol/tools.js";
 import { encodeJson } from "./strict-json.js";
+import { afterTime, checkTime } from "./timers.js";
 
 /** Lines that oam takes. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -29,8 +30,8 @@ export interface Wire {
 }
 
 /**
- * When a request is given up: its promise rejects at once. What runs in the queue of a session or an NPC is cancelled, with all else
- * in that queue (`session/cancel`, `npc/cancel`); anything else runs to its end unheard.
+ * When a request is given up: its promise rejects at once. The protocol cancels the whole queue of a session or an NPC, so what runs
+ * there is cancelled if nothing else of yours waits in it; anything else runs to its end unheard.
  */
 export interface CallOptions {
   /** Rejects with the signal's reason. */
@@ -44,7 +45,15 @@ export interface RequestOptions<M extends Method> extends CallOptions {
   onEvent?: ((event: EventOf<M>) => void) | undefined;
 }
 
+/** A session or an NPC that does one thing after the other. */
+interface Queue {
+  readonly kind: "session" | "npc";
+  readonly id: string;
+}
+
 interface Pending {
+  /** Where it waits for its turn; undefined where it does not. */
+  readonly queue: Queue | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
   onEvent: ((event: never) => void) | undefined;
@@ -95,8 +104,9 @@ export class Connection {
       const id = `js-${++this.#lastId}`;
       const line = this.#encode({ id, method }, "params", params);
       if (this.#failure) throw this.#failure;
-      const giveUp = (reason: unknown) => this.#abandon(id, method, params, reason);
+      const giveUp = (reason: unknown) => this.#abandon(id, reason);
       this.#pending.set(id, {
+        queue: queueOf(method, params),
         resolve: resolve as (result: unknown) => void,
         reject,
         onEvent,
@@ -224,22 +234,25 @@ export class Connection {
     for (const handler of this.#handlers.get(method) ?? []) this.guard(() => handler(params as never));
   }
 
-  #abandon(id: string, method: Method, params: unknown, reason: unknown): void {
+  #abandon(id: string, reason: unknown): void {
     const pending = this.#pending.get(id);
     if (!pending) return;
     this.#pending.delete(id);
     pending.forget();
     this.#abandoned.add(id);
-    const owner = (params ?? {}) as { session?: string; npc?: string };
-    if (method.startsWith("session/") && owner.session !== undefined) {
-      this.notify("session/cancel", { session: owner.session });
-    } else if (method.startsWith("npc/") && owner.npc !== undefined && method !== "npc/bark") {
-      this.notify("npc/cancel", { npc: owner.npc });
+    const { queue } = pending;
+    if (queue && !this.#isWaitedFor(queue)) {
+      if (queue.kind === "session") this.notify("session/cancel", { session: queue.id });
+      else this.notify("npc/cancel", { npc: queue.id });
     } else {
       for (const handler of this.#abandonHandlers) handler(id);
     }
     pending.reject(reason);
     this.#wire.onBusy(this.hasPending);
+  }
+
+  #isWaitedFor({ kind, id }: Queue): boolean {
+    return [...this.#pending.values()].some(({ queue }) => queue?.kind === kind && queue.id === id);
   }
 
   #take(): Pending[] {
@@ -261,24 +274,28 @@ export class Connection {
   }
 }
 
+const queued: ReadonlySet<Method> = new Set<Method>([
+  "session/respond",
+  "session/reset",
+  "session/compact",
+  "session/setInstructions",
+  "session/setContextNote",
+  "session/setTools",
+  "npc/talk",
+  "npc/state",
+  "npc/update",
+  "npc/reset",
+]);
+
+function queueOf(method: Method, params: unknown): Queue | undefined {
+  if (!queued.has(method)) return undefined;
+  const { session, npc } = (params ?? {}) as { session?: unknown; npc?: unknown };
+  const [kind, id] = method.startsWith("npc/") ? (["npc", npc] as const) : (["session", session] as const);
+  return typeof id === "string" ? { kind, id } : undefined;
+}
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-/** The most that a timer of JavaScript can wait, 24 days. */
-const LONGEST_TIMER = 2 ** 31 - 1;
-
-/** Throws a RangeError for what is no time in milliseconds. */
-export function checkTime(time: number | null | undefined, name: string): void {
-  if (time !== undefined && time !== null && !(typeof time === "number" && time >= 0)) {
-    throw new RangeError(`'${name}' is a number of milliseconds, not ${String(time)}`);
-  }
-}
-
-/** Calls `action` after a time; never if that is more than a timer can wait. */
-export function afterTime(time: number | null | undefined, action: () => void): NodeJS.Timeout | undefined {
-  return time === undefined || time === null || time > LONGEST_TIMER ? undefined : setTimeout(action, time);
 }
 
 /** Calls `giveUp` on the signal or when the time is over, until the returned function is called. */

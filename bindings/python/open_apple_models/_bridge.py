@@ -7,35 +7,19 @@ import atexit
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import (
-    Any,
-    Callable,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import Any, Callable, TypeVar, cast, overload
 
 from . import _json
 from ._dispatch import Dispatcher
 from ._errors import BridgeError, shut_down
 from ._library import LibraryTransport, Path, find_library, places_of_library
 from ._npc import NPC
+from ._params import Unset, camel_case, given
 from ._process import Command, ProcessTransport, command_line, find_program, places_of_program
 from ._session import Session
 from ._settings import Settings
 from ._transport import Request, Transport, notification, time_limit
-from ._types import (
-    AnyHandler,
-    Decision,
-    EventHandler,
-    Json,
-    Object,
-    OptionalObject,
-    Tools,
-    Unset,
-    camel_case,
-    given,
-)
+from ._types import AnyHandler, Decision, EventHandler, Json, Object, OptionalObject, Tools
 from ._world import World
 
 Handler = TypeVar("Handler", bound=AnyHandler)
@@ -157,7 +141,8 @@ class Bridge:
         return self
 
     async def __aexit__(self, *_: Any) -> None:
-        self.close()
+        # The loop goes on while oam ends.
+        await asyncio.to_thread(self.close)
 
     def _forget(self) -> None:
         error = shut_down("The bridge belongs to the process that this one was forked from; make a new Bridge.")
@@ -214,6 +199,10 @@ class Bridge:
         client = {"name": client_name, **given(workerEvents=worker_events or None)}
         params = {"client": client, "protocolVersion": "1.0"}
         return cast(Object, await self.request("initialize", params))
+
+    async def model_availability(self) -> Object:
+        """Whether the system's model can be asked (`available`), and if not, why (`reason`)."""
+        return cast(Object, await self.request("model/availability"))
 
     # Tools
 
@@ -277,6 +266,13 @@ class Bridge:
         )
         result = await self.request("session/create", params)
         return Session(self, result["session"], result["warnings"])
+
+    def session(self, id: str) -> Session:
+        """A handle on a session that exists. Nothing is sent."""
+        return Session(self, id)
+
+    async def list_sessions(self) -> list[Object]:
+        return list((await self.request("session/list"))["sessions"])
 
     # Characters
 

@@ -110,14 +110,8 @@ class LibraryTransport(Transport):
         self._destroyed = False
 
     def _create(self, settings: Settings) -> Any:
-        settings = _with_worker(settings)
-        if settings:
-            options = as_options(settings).encode()
-            handle = self._library.oam_bridge_create_with_options(self._callback, None, options)
-        else:
-            handle = self._library.oam_bridge_create(self._callback, None)
-        if not handle and settings:
-            raise ValueError(f"The library refuses these 'settings': {settings}.")
+        options = as_options(_with_worker(settings)).encode()
+        handle = self._library.oam_bridge_create_with_options(self._callback, None, options)
         if not handle:
             raise OSError("The library cannot make a bridge. OAM_BRIDGE_LOG=error may tell why.")
         return handle

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-from ._errors import BridgeError, shut_down, timed_out
+from ._errors import BridgeError, process_exited, shut_down, timed_out
 from ._places import build_folders, installed
 from ._settings import Settings, as_flags
 from ._transport import SHUTDOWN, Ended, Received, Request, Transport, log
@@ -259,9 +259,12 @@ class ProcessTransport(Transport):
         self._tell_end(self._end)
 
     def _died(self, code: int) -> BridgeError:
-        words = f" Its last words: {' / '.join(self._last_lines)}" if self._last_lines else ""
-        how = f"was killed by {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
-        return shut_down(f"{self._program} {how}; make a new Bridge.{words}", exitCode=code)
+        lines = list(self._last_lines)
+        words = f" Its last words: {' / '.join(lines)}" if lines else ""
+        killed_by = _signal_name(-code) if code < 0 else None
+        how = f"was killed by {killed_by}" if killed_by else f"exited with code {code}"
+        message = f"{self._program} {how}; make a new Bridge.{words}"
+        return process_exited(message, None if killed_by else code, killed_by, lines)
 
     def _kill(self) -> None:
         """Ends the process and what it started."""

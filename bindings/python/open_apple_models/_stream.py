@@ -92,9 +92,9 @@ def _ender(items: asyncio.Queue[str | None]) -> Callable[[Any], None]:
     return lambda _: items.put_nowait(None)
 
 
-def text_of(event: Object) -> str | None:
-    """What a session says more; all of it if it started over."""
-    return str(event.get("delta", "")) if event.get("type") == "text" else None
+def text_so_far(event: Object) -> str | None:
+    """The whole text of a session so far, if the event has changed it."""
+    return str(event["text"]) if event.get("type") == "text" else None
 
 
 class LineReader:

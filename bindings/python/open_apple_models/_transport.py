@@ -96,11 +96,13 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def send(self, line: bytes) -> None:
-        """Accepts the line and returns at once. Raises `shut_down` once the transport is closed or has ended."""
+        """Accepts the line and returns at once. Raises `shut_down` once the transport is closed, `process_exited`
+        once `oam` has ended by itself."""
 
     @abc.abstractmethod
     def call(self, request: Request, seconds: float | None) -> Object:
-        """Waits for the request's response, which is not handed to `received`. Raises `timeout` or `shut_down`."""
+        """Waits for the request's response, which is not handed to `received`. Raises `timeout`, or what `send`
+        raises."""
 
     def give_up(self, request: Request) -> None:
         """Cancels a request whose response nobody awaits any more, as far as that can be done."""

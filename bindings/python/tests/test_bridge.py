@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import math
 import os
@@ -189,6 +190,11 @@ class SettingsOfABridge(BridgeCase):
     def test_a_name_that_is_no_setting_is_refused(self) -> None:
         with self.assertRaisesRegex(ValueError, "colour.*workers"):
             self.open_bridge(settings={"colour": "red"})
+
+    def test_a_setting_that_cannot_be_used_is_told_by_the_first_request(self) -> None:
+        log = contextlib.nullcontext() if self.transport == "library" else self.assertLogs("open_apple_models")
+        with log, self.assertRaisesRegex(BridgeError, "workers"):
+            self.open_bridge(settings={"workers": "many"}).call_blocking("ping")
 
     def test_a_worker_that_is_no_list_of_texts_is_refused(self) -> None:
         for worker in ("oam worker", b"oam", [5]):
@@ -397,9 +403,7 @@ class Closing(BridgeCase):
             "bridge.notify('ping')\n"
             "print('end')\n"
         )
-        program = [sys.executable, "-X", "dev", "-c", source]
-        done = subprocess.run(program, env=environment_of_tests(), capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
+        self.assert_prints("end\n", "-X", "dev", "-c", source)
 
     def test_a_fork_does_not_touch_its_parents_bridge(self) -> None:
         if not hasattr(os, "fork"):
@@ -418,9 +422,13 @@ class Closing(BridgeCase):
             "else:\n"
             "    print(os.waitpid(child, 0)[1], bridge.call_blocking('ping'))\n"
         )
-        program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", source]
+        self.assert_prints("shut_down\n0 {}\n", "-W", "ignore::DeprecationWarning", "-c", source)
+
+    def assert_prints(self, output: str, *arguments: str) -> None:
+        """Python with these arguments prints just the output, and ends well."""
+        program = [sys.executable, *arguments]
         done = subprocess.run(program, env=environment_of_tests(), capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "shut_down\n0 {}\n", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, output, ""))
 
     def _named(self) -> str:
         return f"library={find_library()!r}" if self.transport == "library" else f"command={find_program()!r}"

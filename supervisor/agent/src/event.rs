@@ -89,6 +89,8 @@ pub struct TurnResponse {
     pub tool_calls: Vec<Arc<ToolRecord>>,
     /// The tokens of the attempt that succeeded.
     pub usage: Usage,
+    /// Of these, the tokens of the step that gave the answer.
+    pub answer_usage: Usage,
     /// All steps, those of failed attempts included.
     pub steps: Vec<Arc<StepInfo>>,
 }

@@ -21,6 +21,7 @@ mod conversation;
 mod error;
 mod event;
 mod host;
+mod image_format;
 pub mod json_text;
 mod model;
 pub mod partial_json;
@@ -43,6 +44,7 @@ pub use compaction::{Compaction, Speakers, SummaryKeeper};
 pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
 pub use host::{NoHost, TurnClient, TurnHost};
+pub use image_format::ImageFormat;
 pub use model::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, GenerationOptions, Model, ModelToolCall,
     Sampling, StepContent, StepOutcome, StepRequest, StepSink, ToolMode, UnavailableReason, Usage,

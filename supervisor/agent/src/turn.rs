@@ -90,6 +90,8 @@ struct Answer {
     text: String,
     structured: Option<Value>,
     usage: Usage,
+    /// Of the step that gave it alone.
+    own_usage: Usage,
 }
 
 /// A round with pending calls, and how far the attempt had come.
@@ -184,12 +186,19 @@ impl Course<'_> {
         if !self.host.commit() {
             return Err(AgentError::Cancelled);
         }
-        let Answer { text, structured, usage } = answer;
+        let Answer { text, structured, usage, own_usage } = answer;
         self.record.commit(Entry::response(match (&structured, self.turn.schema) {
             (Some(value), Some(schema)) => Segment::structure(schema.name(), value.clone()),
             _ => Segment::text(text.clone()),
         }));
-        Ok(TurnResponse { text, structured, tool_calls: self.records, usage, steps: self.steps })
+        Ok(TurnResponse {
+            text,
+            structured,
+            tool_calls: self.records,
+            usage,
+            answer_usage: own_usage,
+            steps: self.steps,
+        })
     }
 
     /// Dropping the record takes back what the conversation has of the turn.
@@ -216,10 +225,14 @@ impl Course<'_> {
             tokio::task::coop::consume_budget().await;
             let plan = steering::plan(self.turn.policy, &self.setup.tools, progress);
             let outcome = self.step(index, &plan, progress).await?;
-            usage += outcome.usage;
+            let own_usage = outcome.usage;
+            usage += own_usage;
             let mut calls = match outcome.content {
                 StepContent::ToolCalls(calls) if !calls.is_empty() => calls,
-                content => return self.answer(content, usage).map(AttemptEnd::Answered),
+                content => {
+                    let (text, structured) = self.answer(content)?;
+                    return Ok(AttemptEnd::Answered(Answer { text, structured, usage, own_usage }));
+                }
             };
             let nests_too_deep = |value: &Value| json_text::nests_deeper(value, MAX_VALUE_DEPTH - 1);
             if calls.iter().any(|call| call.arguments.values().any(nests_too_deep)) {
@@ -292,7 +305,7 @@ impl Course<'_> {
     }
 
     /// Turns the last step's content into the turn's answer, checked against the schema unless the turn is lenient.
-    fn answer(&mut self, content: StepContent, usage: Usage) -> Result<Answer, ModelError> {
+    fn answer(&mut self, content: StepContent) -> Result<(String, Option<Value>), ModelError> {
         let Some(schema) = self.turn.schema else {
             let text = match content {
                 StepContent::Text(text) => text,
@@ -300,7 +313,7 @@ impl Course<'_> {
                 StepContent::ToolCalls(_) => String::new(),
             };
             self.voice.settle(&text, self.host);
-            return Ok(Answer { text, structured: None, usage });
+            return Ok((text, None));
         };
         let failed = |message: String| ModelError::new(ErrorCode::GenerationFailed, message);
         let value = match content {
@@ -320,7 +333,7 @@ impl Course<'_> {
                 .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
         }
         let value = schema.reorder(value);
-        Ok(Answer { text: json_text::compact(&value), structured: Some(value), usage })
+        Ok((json_text::compact(&value), Some(value)))
     }
 }
 

@@ -386,6 +386,14 @@ async fn a_text_is_heard_in_as_many_pieces_as_the_script_says() {
     assert_eq!(text, "abcdef");
 }
 
+#[tokio::test]
+async fn the_tokens_of_the_answering_step_are_told_apart() {
+    let steps = json!([call("north"), {"text": "x".repeat(40), "chunks": 1}]);
+    let response =
+        agent(scripted(&steps), vec![open_gate()]).respond("Open!", &<_>::default()).await.unwrap();
+    assert_eq!((response.usage.output_tokens, response.answer_usage.output_tokens), (14, 10));
+}
+
 /// Says "Hello" and fails, then says "Help".
 struct Stumbling(Mutex<bool>);
 

@@ -8,6 +8,7 @@
 
 use std::{
     collections::VecDeque,
+    mem,
     panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -157,13 +158,23 @@ impl OperationQueue {
     }
 
     /// Runs operations until none is left. One such task exists while the queue is not empty.
-    async fn work_off(self: Arc<Self>) {
-        loop {
-            let next = {
-                let mut entries = self.lock();
-                entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)))
-            };
-            let Some((operation, (work, responder))) = next else { return };
+    fn work_off(self: Arc<Self>) -> impl Future<Output = ()> + Send + 'static {
+        // Made before the first poll: a runtime that ends drops tasks that it never polled.
+        let mut work_off = WorkOff { queue: self, is_done: false };
+        async move { work_off.run().await }
+    }
+}
+
+/// Works a queue off. When its runtime ends before it is done, the operations that wait are dropped with it: their work
+/// holds the queue, which would keep itself alive.
+struct WorkOff {
+    queue: Arc<OperationQueue>,
+    is_done: bool,
+}
+
+impl WorkOff {
+    async fn run(&mut self) {
+        while let Some((operation, (work, responder))) = self.next() {
             // A long queue of quick operations must not keep the thread from everything else.
             tokio::task::coop::consume_budget().await;
             // A panic must not take the queue's other operations with it.
@@ -171,9 +182,27 @@ impl OperationQueue {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
             });
             // Under the lock: an operation pushed in between would get a task of its own and could overtake the answer.
-            let mut entries = self.lock();
+            let mut entries = self.queue.lock();
             entries.pop_front();
             responder.answer(result);
+        }
+    }
+
+    fn next(&mut self) -> Option<(Operation, (Work, Responder))> {
+        let mut entries = self.queue.lock();
+        let next =
+            entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)));
+        // Under the lock: an operation that is pushed from here on has a task of its own.
+        self.is_done = next.is_none();
+        next
+    }
+}
+
+impl Drop for WorkOff {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let left = mem::take(&mut *self.queue.lock());
+            drop(left);
         }
     }
 }
@@ -199,6 +228,10 @@ async fn run(operation: Operation, work: Work) -> Result<Payload, BridgeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        outbox::{OutboxLimits, outbox},
+        responder::{Answers, Recipient},
+    };
 
     #[tokio::test]
     async fn work_that_ends_in_the_moment_of_its_cancellation_counts_as_cancelled() {
@@ -210,6 +243,33 @@ mod tests {
                 })
             });
             assert_eq!(run(Operation::default(), work).await.unwrap_err().name, "cancelled");
+        }
+    }
+
+    #[test]
+    fn operations_that_a_runtime_leaves_behind_are_dropped_with_it() {
+        for polls in [0, 1] {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let (outbox, _consumer) = outbox(OutboxLimits::default());
+            let (answers, tasks) = (Arc::new(Answers::new(outbox)), TaskTracker::new());
+            let queue = OperationQueue::new("session 'gorm'");
+            let is_gone = Arc::downgrade(&queue);
+            for _ in 0..2 {
+                let holder = Arc::clone(&queue);
+                let work: Work = Box::new(|_| {
+                    Box::pin(async move {
+                        let _holder = holder;
+                        std::future::pending().await
+                    })
+                });
+                let responder = Responder::new(Recipient::Nobody, &answers);
+                assert!(queue.push(8, work, responder, &tasks, runtime.handle()).is_ok());
+            }
+            for _ in 0..polls {
+                runtime.block_on(tokio::task::yield_now());
+            }
+            drop((runtime, queue));
+            assert!(is_gone.upgrade().is_none(), "after {polls} polls");
         }
     }
 

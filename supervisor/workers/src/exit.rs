@@ -83,6 +83,8 @@ pub enum ExitCause {
     Signal(String),
     /// It could not be started; the text says why.
     NotStarted(String),
+    /// It ended, and the process it belongs to does not let anybody know how: it ignores SIGCHLD, or reaps all children.
+    Unknown,
 }
 
 impl ExitCause {
@@ -112,6 +114,7 @@ impl fmt::Display for ExitCause {
             Self::Code(code) => write!(f, "exited with code {code}"),
             Self::Signal(name) => write!(f, "was killed by {name}"),
             Self::NotStarted(reason) => write!(f, "could not be started: {reason}"),
+            Self::Unknown => f.write_str("ended, it is not known how (somebody else took its exit status)"),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! touches a process is in [`process`], everything that touches a socket in [`link`].
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod child;
 mod config;
 mod convert;
 mod core;
@@ -15,6 +16,7 @@ mod model;
 mod pool;
 mod process;
 mod report;
+mod spawn;
 mod status;
 mod worker_id;
 

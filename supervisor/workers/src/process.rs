@@ -11,8 +11,9 @@
 
 use std::{
     collections::VecDeque,
-    os::{fd::OwnedFd, unix::net::UnixStream},
-    process::Stdio,
+    ffi::OsStr,
+    io::{self, PipeReader},
+    os::unix::net::UnixStream,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -24,14 +25,15 @@ use nix::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     net::unix::pipe::Receiver,
-    process::{Child, Command},
     sync::mpsc,
     task::JoinHandle,
 };
 
 use crate::{
+    child::Child,
     config::WorkerCommand,
     exit::{Exit, ExitCause},
+    spawn::Streams,
     worker_id::WorkerId,
 };
 
@@ -63,43 +65,47 @@ pub(crate) struct Process {
 
 /// Starts a worker. Fails with the reason in words.
 pub(crate) fn spawn(id: WorkerId, command: &WorkerCommand) -> Result<Process, String> {
-    let (writing, mut child) = start(command)?;
-    let reading = writing.try_clone().and_then(|socket| Receiver::from_owned_fd_unchecked(socket.into()));
-    let reading = reading.map_err(|error| error.to_string())?;
-    let pid = child.id().ok_or("it ended at once")?;
+    adopt(id, start(id, command).map_err(|error| error.to_string())?).map_err(|error| error.to_string())
+}
+
+fn adopt(id: WorkerId, started: Started) -> io::Result<Process> {
+    let Started { writing, child, output, error } = started;
+    let reading = Receiver::from_owned_fd_unchecked(writing.try_clone()?.into())?;
+    let pid = child.id();
     let tail = Arc::new(Mutex::new(VecDeque::new()));
-    let mut logs = Vec::new();
-    if let Some(stderr) = child.stderr.take() {
-        logs.push(tokio::spawn(log_lines(id, stderr, Some(Arc::clone(&tail)))));
-    }
-    if let Some(stdout) = child.stdout.take() {
-        logs.push(tokio::spawn(log_lines(id, stdout, None)));
-    }
+    let [output, error] = [output, error].map(|pipe| Receiver::from_owned_fd(pipe.into()));
+    let logs = vec![
+        tokio::spawn(log_lines(id, error?, Some(Arc::clone(&tail)))),
+        tokio::spawn(log_lines(id, output?, None)),
+    ];
     let (signals, inbox) = mpsc::unbounded_channel();
     let exit = tokio::spawn(reap(child, pid, inbox, tail, logs));
     Ok(Process { writing, reading, pid, signals, exit })
 }
 
-fn start(command: &WorkerCommand) -> Result<(UnixStream, Child), String> {
-    let failed = |error: std::io::Error| error.to_string();
+struct Started {
+    writing: UnixStream,
+    child: Child,
+    output: PipeReader,
+    error: PipeReader,
+}
+
+fn start(id: WorkerId, command: &WorkerCommand) -> io::Result<Started> {
     let _one_at_a_time = SPAWNING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-    ours.set_nonblocking(true).map_err(failed)?;
-    let inherited = std::env::vars_os().filter(|(name, _)| {
-        name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with(WORKER_PREFIX))
-    });
-    let child = Command::new(&command.program)
-        .args(&command.arguments)
-        .env_clear()
-        .envs(inherited)
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| format!("{}: {error}", command.program.display()))?;
-    Ok((ours, child))
+    let (writing, input) = UnixStream::pair()?;
+    writing.set_nonblocking(true)?;
+    let (output, output_end) = io::pipe()?;
+    let (error, error_end) = io::pipe()?;
+    let streams = Streams { input: input.into(), output: output_end.into(), error: error_end.into() };
+    let environment: Vec<_> = std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
+    let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let pid = crate::spawn::spawn(command, environment, streams)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", command.program.display())))?;
+    Ok(Started { writing, child: Child::watch(id, pid)?, output, error })
+}
+
+fn is_inherited(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| INHERITED.contains(&name) || name.starts_with(WORKER_PREFIX))
 }
 
 /// Owns the child until it is gone.
@@ -125,7 +131,7 @@ async fn reap(
         }
     }
     Exit {
-        cause: status.map_or_else(|error| ExitCause::NotStarted(error.to_string()), ExitCause::of),
+        cause: status.map_or(ExitCause::Unknown, ExitCause::of),
         uptime: started.elapsed(),
         was_ready: false,
         why_killed: None,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use nix::sys::stat::{self, SFlag};
+use oam_agent::ImageFormat;
 
 use super::arguments::RespondArguments;
 use crate::{
@@ -82,23 +83,9 @@ fn image(path: &Path) -> Result<PathBuf, Failure> {
     }
     let mut start = Vec::new();
     let file = fs::File::open(&path).map_err(unreadable)?;
-    file.take(SIGNATURE_LENGTH).read_to_end(&mut start).map_err(unreadable)?;
-    if !is_image(&start) {
-        let known = "PNG, JPEG, GIF, WebP, TIFF, BMP, HEIC and AVIF";
-        return Err(unusable(format!("is no image that is known here ({known} are)")));
+    file.take(ImageFormat::SIGNATURE_LENGTH as u64).read_to_end(&mut start).map_err(unreadable)?;
+    if ImageFormat::of(&start).is_none() {
+        return Err(unusable(format!("is no image that is known here ({} are)", ImageFormat::NAMES)));
     }
     Ok(path)
-}
-
-/// How much of a file tells what it is, in bytes.
-const SIGNATURE_LENGTH: u64 = 12;
-
-/// Whether a file that begins so is an image. Whether the model can read it is the model's to say.
-fn is_image(start: &[u8]) -> bool {
-    const SIGNATURES: [&[u8]; 7] =
-        [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"BM"];
-    const BRANDS: [&[u8]; 6] = [b"heic", b"heix", b"hevc", b"mif1", b"msf1", b"avif"];
-    SIGNATURES.iter().any(|signature| start.starts_with(signature))
-        || (start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP"))
-        || (start.get(4..8) == Some(b"ftyp") && start.get(8..12).is_some_and(|brand| BRANDS.contains(&brand)))
 }

@@ -163,7 +163,7 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
             operation: Some(operation),
         };
         let options = TurnOptions { policy, schema, stream, ..TurnOptions::default() };
-        let TurnResponse { text, structured, tool_calls, usage, steps } = turn
+        let TurnResponse { text, structured, tool_calls, usage, steps, .. } = turn
             .run(&session.agent, &prompt, &options)
             .await
             .map_err(|error| turn_error(error, &session.id))?;

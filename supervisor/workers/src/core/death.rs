@@ -58,6 +58,7 @@ impl Core {
             ExitCause::Code(code) => format!("exit {code}"),
             ExitCause::Signal(name) => name.clone(),
             ExitCause::NotStarted(_) => "not started".to_owned(),
+            ExitCause::Unknown => "unknown".to_owned(),
         };
         *self.counters.crashes.entry(cause).or_default() += 1;
         actions.push(Action::Report(PoolEvent::WorkerDied {

@@ -1,0 +1,10 @@
+//! What a host can rely on.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod calls;
+mod close;
+mod host;
+mod lines;
+mod scenes;
+mod slow_host;
+mod workers;

@@ -1,0 +1,7 @@
+//! The client without an engine, over a supervisor in this process.
+#![allow(clippy::unwrap_used)]
+
+mod behaviour;
+mod demo;
+mod game;
+mod scenes;

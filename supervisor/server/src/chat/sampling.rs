@@ -1,0 +1,90 @@
+//! How to generate: sampling, the longest answer, and where it stops.
+
+use oam_agent::{GenerationOptions, Sampling};
+use serde_json::Value;
+
+use super::{
+    members::{self, Object, integer},
+    problem::{Problem, Result, Within, must_be},
+};
+
+/// As many as OpenAI takes.
+const MOST_STOPS: usize = 4;
+/// Longer than any text that could be meant, in bytes.
+const LONGEST_STOP: usize = 4096;
+
+/// `temperature`, `top_p`, `seed`, and the longest answer.
+pub(super) fn generation(body: &Object) -> Result<GenerationOptions> {
+    let temperature = members::read(body, "temperature", |value| {
+        number(value, "a number from 0 to 2", |number| (0.0..=2.0).contains(&number))
+    })?;
+    let top_p = members::read(body, "top_p", |value| {
+        number(value, "a number above 0 and at most 1", |number| number > 0.0 && number <= 1.0)
+    })?;
+    let seed = members::read(body, "seed", seed)?;
+    let max_response_tokens = max_tokens(body)?;
+    if temperature == Some(0.0) {
+        let sampling = Some(Sampling::Greedy);
+        return Ok(GenerationOptions { temperature: None, max_response_tokens, sampling });
+    }
+    let sampling = match (top_p, seed) {
+        (None, None) => None,
+        (p, seed) => Some(Sampling::TopP { p: p.unwrap_or(1.0), seed }),
+    };
+    Ok(GenerationOptions { temperature, max_response_tokens, sampling })
+}
+
+fn number(value: &Value, what: &str, fits: impl FnOnce(f64) -> bool) -> Result<f64> {
+    let number = value.as_f64().filter(|number| fits(*number));
+    number.ok_or_else(|| Problem::invalid_value(must_be(what, value)))
+}
+
+/// A negative seed is as good as any.
+fn seed(value: &Value) -> Result<u64> {
+    let number = integer(value).ok_or_else(|| Problem::invalid_type("an integer", value))?;
+    let signed = i64::try_from(number).map(i64::cast_unsigned);
+    signed
+        .or_else(|_| u64::try_from(number))
+        .map_err(|_| Problem::invalid_type("an integer of 64 bits", value))
+}
+
+/// The newer name wins.
+fn max_tokens(body: &Object) -> Result<Option<u32>> {
+    let names = ["max_completion_tokens", "max_tokens"];
+    let Some(name) = names.into_iter().find(|name| members::optional(body, name).is_some()) else {
+        return Ok(None);
+    };
+    members::read(body, name, |value| {
+        let number = integer(value).filter(|number| *number >= 1);
+        let number =
+            number.ok_or_else(|| Problem::invalid_value(must_be("an integer of at least 1", value)))?;
+        // More than any model gives.
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    })
+}
+
+/// `stop`, without empty texts.
+pub(super) fn stops(body: &Object) -> Result<Vec<String>> {
+    let stops = members::read(body, "stop", |value| match value {
+        Value::String(text) => Ok(vec![stop(text)?]),
+        Value::Array(stops) if stops.len() > MOST_STOPS => Err(Problem::invalid_value(format!(
+            "has {} texts; at most {MOST_STOPS} are possible.",
+            stops.len()
+        ))),
+        Value::Array(stops) => {
+            let stops = stops.iter().enumerate();
+            stops
+                .map(|(i, value)| members::string(value).and_then(stop).within(|| format!("[{i}]")))
+                .collect()
+        }
+        _ => Err(Problem::invalid_type("a string or an array of strings", value)),
+    })?;
+    Ok(stops.into_iter().flatten().filter(|stop| !stop.is_empty()).collect())
+}
+
+fn stop(text: &str) -> Result<String> {
+    if text.len() > LONGEST_STOP {
+        return Err(Problem::invalid_value(format!("is longer than {LONGEST_STOP} bytes.")));
+    }
+    Ok(text.to_owned())
+}

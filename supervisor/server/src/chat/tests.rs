@@ -1,0 +1,751 @@
+//! How request bodies are read: what they mean, and which mistake is told where.
+
+use oam_agent::{GenerationOptions, ImageFormat, Sampling, ToolChoice, ToolExecutor};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A server with the model `system`, alias `gpt-4o-mini`, and the tool `clock`.
+struct Server;
+
+impl Catalog for Server {
+    fn resolve_model(&self, name: Option<&str>) -> Option<&str> {
+        matches!(name, None | Some("system" | "gpt-4o-mini")).then_some("system")
+    }
+
+    fn has_tool(&self, name: &str) -> bool {
+        name == "clock"
+    }
+
+    fn has_tools(&self) -> bool {
+        true
+    }
+}
+
+struct WithoutTools;
+
+impl Catalog for WithoutTools {
+    fn resolve_model(&self, name: Option<&str>) -> Option<&str> {
+        Server.resolve_model(name)
+    }
+
+    fn has_tool(&self, _: &str) -> bool {
+        false
+    }
+
+    fn has_tools(&self) -> bool {
+        false
+    }
+}
+
+const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+
+fn read(body: &Value) -> std::result::Result<ChatRequest, ApiError> {
+    ChatRequest::read(body.to_string().as_bytes(), &WithoutTools)
+}
+
+/// A request with these messages.
+fn conversation(messages: &Value) -> Conversation {
+    read(&json!({"messages": messages})).unwrap().conversation
+}
+
+/// A request that says `Hi`, with further members.
+fn hi(members: Value) -> Value {
+    let mut body = json!({"messages": [{"role": "user", "content": "Hi"}]});
+    let Value::Object(members) = members else { panic!("members are an object") };
+    body.as_object_mut().unwrap().extend(members);
+    body
+}
+
+fn tool(name: &str) -> Value {
+    let parameters =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    json!({"type": "function", "function": {"name": name, "parameters": parameters}})
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+fn user(text: &str) -> UserContent {
+    UserContent { text: text.to_owned(), images: Vec::new() }
+}
+
+/// Checks status, code and parameter of the errors of bodies.
+fn expect_errors(cases: impl IntoIterator<Item = (Value, u16, Option<&'static str>, Option<&'static str>)>) {
+    for (body, status, code, param) in cases {
+        let error = read(&body).expect_err(&body.to_string());
+        assert_eq!((error.status, error.code, error.param.as_deref()), (status, code, param), "{body}");
+        assert!(error.message.len() > 10 && error.message.ends_with('.'), "{}", error.message);
+    }
+}
+
+/// The same of messages: status 400.
+fn expect_message_errors(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+    expect_errors(cases.into_iter().map(|(messages, code, param)| {
+        let code = (!code.is_empty()).then_some(code);
+        (json!({"messages": messages}), 400, code, Some(param))
+    }));
+}
+
+#[test]
+fn system_and_developer_messages_are_instructions() {
+    let read = conversation(&json!([
+        {"role": "system", "content": "Be brief."},
+        {"role": "developer", "content": [{"type": "text", "text": "Be"}, {"type": "text", "text": "kind."}]},
+        {"role": "user", "content": "Hi"},
+    ]));
+    assert_eq!(read.instructions.as_deref(), Some("Be brief.\n\nBe\nkind."));
+    assert_eq!((read.history, read.prompt), (vec![], Some(user("Hi"))));
+}
+
+#[test]
+fn instructions_never_end_a_conversation() {
+    let read = conversation(&json!([
+        {"role": "system", "content": "a"}, {"role": "user", "content": "Hi"}, {"role": "developer", "content": "b"},
+    ]));
+    assert_eq!((read.instructions.as_deref(), read.prompt), (Some("a\n\nb"), Some(user("Hi"))));
+
+    let read = conversation(&json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": null, "tool_calls": [call("a", "look", "{}")]},
+        {"role": "tool", "tool_call_id": "a", "content": "dark"},
+        {"role": "system", "content": "Be brief."},
+    ]));
+    assert_eq!((read.instructions.as_deref(), read.prompt), (Some("Be brief."), None));
+}
+
+#[test]
+fn user_messages_in_a_row_are_one() {
+    let read = conversation(&json!([
+        {"role": "user", "content": "One"},
+        {"role": "assistant", "content": "Two"},
+        {"role": "user", "content": "Three"},
+        {"role": "user", "content": [{"type": "text", "text": "Four"}, {"type": "text", "text": "Five"}]},
+    ]));
+    assert_eq!(read.history, [Message::User(user("One")), Message::Assistant("Two".into())]);
+    assert_eq!(read.prompt, Some(user("Three\n\nFour\nFive")));
+}
+
+#[test]
+fn outputs_are_in_the_order_of_their_calls() {
+    let read = conversation(&json!([
+        {"role": "user", "content": "Weather and time?"},
+        {"role": "assistant", "content": "Let me see.", "tool_calls": [
+            call("a", "get_weather", r#"{"city":"Paris"}"#), call("b", "get_time", ""),
+        ]},
+        {"role": "tool", "tool_call_id": "b", "content": [{"type": "text", "text": "noon"}]},
+        {"role": "tool", "tool_call_id": "a", "content": "sunny"},
+    ]));
+    let Message::ToolCalls(calls) = &read.history[2] else { panic!("{:?}", read.history) };
+    let calls: Vec<_> =
+        calls.iter().map(|call| (&*call.id, &*call.name, json!(call.arguments).to_string())).collect();
+    assert_eq!(calls, [("a", "get_weather", r#"{"city":"Paris"}"#.into()), ("b", "get_time", "{}".into())]);
+    let output = |id: &str, tool: &str, text: &str| Message::ToolOutput {
+        call_id: id.into(),
+        tool: tool.into(),
+        text: text.into(),
+    };
+    assert_eq!(
+        read.history[..2],
+        [Message::User(user("Weather and time?")), Message::Assistant("Let me see.".into()),]
+    );
+    assert_eq!(read.history[3..], [output("a", "get_weather", "sunny"), output("b", "get_time", "noon")]);
+    assert_eq!(read.prompt, None);
+}
+
+#[test]
+fn what_an_assistant_refused_is_what_it_said() {
+    let read = conversation(&json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "refusal": "No."},
+        {"role": "user", "content": "Why?"},
+    ]));
+    assert_eq!(read.history[1], Message::Assistant("No.".into()));
+}
+
+#[test]
+fn arguments_may_be_missing_or_blank() {
+    for arguments in [json!(""), json!(" \n"), json!(null), json!("null"), json!("{}"), json!({})] {
+        let mut call = call("a", "look", "");
+        call["function"]["arguments"] = arguments.clone();
+        let read = conversation(&json!([
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": ""},
+        ]));
+        let Message::ToolCalls(calls) = &read.history[1] else { panic!("{arguments}") };
+        assert!(calls[0].arguments.is_empty(), "{arguments}");
+    }
+}
+
+#[test]
+fn images_are_kept_where_they_were_shown() {
+    let read = conversation(&json!([
+        {"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}, {"type": "text", "text": "This?"},
+        ]},
+        {"role": "assistant", "content": "A dot."},
+        {"role": "user", "content": [{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": PNG}]},
+    ]));
+    let Message::User(first) = &read.history[0] else { panic!("{:?}", read.history) };
+    let prompt = read.prompt.unwrap();
+    assert_eq!((&*first.text, &*prompt.text), ("This?", "And this?"));
+    for said in [first, &prompt] {
+        assert_eq!(said.images.iter().map(|image| image.format).collect::<Vec<_>>(), [ImageFormat::Png]);
+    }
+    assert_eq!(read.first_image.as_deref(), Some("messages[0].content"));
+}
+
+#[test]
+fn images_that_cannot_be_used_are_named() {
+    let message = |part: Value| json!([{"role": "user", "content": [part]}]);
+    let image = |url: &str| message(json!({"type": "image_url", "image_url": {"url": url}}));
+    let at = "messages[0].content[0].image_url.url";
+    let many = json!({"type": "image_url", "image_url": PNG});
+    expect_message_errors([
+        (image("https://example.com/a.png"), "unsupported_image_url", at),
+        (image("nothing"), "invalid_image_url", at),
+        (image("data:image/png;base64,AAAA"), "invalid_image", at),
+        (message(json!({"type": "image_url", "image_url": "nothing"})), "invalid_image_url", at),
+        (
+            message(json!({"type": "image_url"})),
+            "missing_required_parameter",
+            "messages[0].content[0].image_url",
+        ),
+        (message(json!({"type": "image_url", "image_url": {}})), "missing_required_parameter", at),
+        (message(json!({"type": "input_audio"})), "invalid_value", "messages[0].content[0].type"),
+        (json!([{"role": "user", "content": vec![many; 101]}]), "invalid_value", "messages[0]"),
+    ]);
+}
+
+#[test]
+fn messages_that_cannot_be_used_are_named() {
+    let message = |message: Value| json!([message]);
+    expect_message_errors([
+        (json!([5]), "", "messages[0]"),
+        (message(json!({})), "missing_required_parameter", "messages[0].role"),
+        (message(json!({"role": "wizard"})), "invalid_value", "messages[0].role"),
+        (message(json!({"role": "function"})), "invalid_value", "messages[0].role"),
+        (message(json!({"role": 5})), "invalid_type", "messages[0].role"),
+        (message(json!({"role": "system", "content": "a"})), "missing_user_message", "messages"),
+        (message(json!({"role": "system"})), "missing_required_parameter", "messages[0].content"),
+        (message(json!({"role": "user"})), "missing_required_parameter", "messages[0].content"),
+        (message(json!({"role": "user", "content": 42})), "invalid_type", "messages[0].content"),
+        (message(json!({"role": "user", "content": [5]})), "", "messages[0].content[0]"),
+        (
+            message(json!({"role": "system", "content": [{"type": "image_url", "image_url": PNG}]})),
+            "invalid_value",
+            "messages[0].content[0].type",
+        ),
+        (
+            json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}]),
+            "invalid_last_message",
+            "messages",
+        ),
+        (
+            json!([
+                {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"},
+                {"role": "system", "content": "Be brief."},
+            ]),
+            "invalid_last_message",
+            "messages",
+        ),
+    ]);
+}
+
+#[test]
+fn calls_and_outputs_must_fit_together() {
+    let calls = |calls: Value| json!({"role": "assistant", "tool_calls": calls});
+    let output = |id: &str| json!({"role": "tool", "tool_call_id": id, "content": "x"});
+    let hi = json!({"role": "user", "content": "Hi"});
+    let one = calls(json!([call("a", "look", "{}")]));
+    let two = calls(json!([call("a", "look", "{}"), call("b", "look", "{}")]));
+    let member = |call: Value| json!([hi, calls(json!([call]))]);
+    let deep = "{\"a\":".repeat(65) + "1" + &"}".repeat(65);
+    let at_arguments = "messages[1].tool_calls[0].function.arguments";
+    expect_message_errors([
+        (
+            json!([hi, calls(json!([call("a", "look", ""), call("a", "look", "")]))]),
+            "duplicate_tool_call_id",
+            "messages[1].tool_calls[1].id",
+        ),
+        (json!([hi, one, output("a"), hi, one]), "duplicate_tool_call_id", "messages[4].tool_calls[0].id"),
+        (json!([hi, two, output("a"), output("a")]), "duplicate_tool_output", "messages[3].tool_call_id"),
+        (json!([hi, one, output("a"), output("a")]), "duplicate_tool_output", "messages[3].tool_call_id"),
+        (json!([hi, one, output("a"), hi, output("a")]), "duplicate_tool_output", "messages[4].tool_call_id"),
+        (json!([hi, output("x")]), "unknown_tool_call_id", "messages[1].tool_call_id"),
+        (json!([hi, two, output("b")]), "missing_tool_output", "messages"),
+        (json!([hi, one]), "missing_tool_output", "messages"),
+        (json!([hi, one, hi]), "missing_tool_output", "messages[2]"),
+        (json!([hi, two, output("b"), one]), "missing_tool_output", "messages[3]"),
+        (
+            json!([hi, one, {"role": "tool", "content": "x"}]),
+            "missing_required_parameter",
+            "messages[2].tool_call_id",
+        ),
+        (
+            json!([hi, one, {"role": "tool", "tool_call_id": "a"}]),
+            "missing_required_parameter",
+            "messages[2].content",
+        ),
+        (member(call("", "look", "")), "invalid_value", "messages[1].tool_calls[0].id"),
+        (
+            member(json!({"function": {"name": "a"}})),
+            "missing_required_parameter",
+            "messages[1].tool_calls[0].id",
+        ),
+        (member(json!({"id": "a", "type": "x"})), "invalid_value", "messages[1].tool_calls[0].type"),
+        (member(call("a", "", "")), "invalid_value", "messages[1].tool_calls[0].function.name"),
+        (member(call("a", "look", "[1, 2]")), "invalid_value", at_arguments),
+        (member(call("a", "look", "{oops")), "invalid_value", at_arguments),
+        (member(call("a", "look", &deep)), "invalid_value", at_arguments),
+    ]);
+}
+
+#[test]
+fn how_tools_are_used_is_understood() {
+    let tools = json!([tool("get_weather"), tool("get_time")]);
+    let allowed = |entry: Value| json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [entry]}});
+    let only = |name: &str| Some(std::collections::HashSet::from([name.to_owned()]));
+    let cases = [
+        (json!(null), ToolChoice::Auto, None),
+        (json!("auto"), ToolChoice::Auto, None),
+        (json!("none"), ToolChoice::None, None),
+        (json!("required"), ToolChoice::Required, None),
+        (
+            json!({"type": "function", "function": {"name": "get_time"}}),
+            ToolChoice::Tool("get_time".into()),
+            None,
+        ),
+        (
+            allowed(json!({"type": "function", "function": {"name": "get_time"}})),
+            ToolChoice::Required,
+            only("get_time"),
+        ),
+        (allowed(json!({"name": "get_time"})), ToolChoice::Required, only("get_time")),
+        (
+            json!({"type": "allowed_tools", "allowed_tools": {"tools": []}}),
+            ToolChoice::Auto,
+            Some(std::collections::HashSet::new()),
+        ),
+    ];
+    for (choice, expected, only) in cases {
+        let request = read(&hi(json!({"tools": tools, "tool_choice": choice}))).unwrap();
+        assert_eq!(request.tool_use, ToolUse { choice: expected, only }, "{choice}");
+        assert!(request.tools.iter().all(|tool| matches!(tool.executor, ToolExecutor::Client)));
+        assert_eq!(request.tools.len(), 2);
+    }
+}
+
+#[test]
+fn tools_that_cannot_be_used_are_named() {
+    let with_tools = |tools: Value| hi(json!({"tools": tools}));
+    let choice = |choice: Value| hi(json!({"tools": [tool("get_time")], "tool_choice": choice}));
+    let allowed = |allowed: Value| choice(json!({"type": "allowed_tools", "allowed_tools": allowed}));
+    let with = |name: &str, value: Value| {
+        let mut tool = tool("get_time");
+        tool["function"][name] = value;
+        with_tools(json!([tool]))
+    };
+    let invalid = Some("invalid_value");
+    expect_errors([
+        (
+            choice(json!({"type": "function", "function": {"name": "nope"}})),
+            400,
+            Some("unknown_tool"),
+            Some("tool_choice"),
+        ),
+        (allowed(json!({"tools": [{"name": "nope"}]})), 400, Some("unknown_tool"), Some("tool_choice")),
+        (allowed(json!({"mode": "x", "tools": []})), 400, invalid, Some("tool_choice.allowed_tools.mode")),
+        (hi(json!({"tool_choice": "required"})), 400, invalid, Some("tool_choice")),
+        (choice(json!("sometimes")), 400, invalid, Some("tool_choice")),
+        (choice(json!("explicit")), 400, invalid, Some("tool_choice")),
+        (choice(json!({"type": "x"})), 400, invalid, Some("tool_choice.type")),
+        (choice(json!({})), 400, Some("missing_required_parameter"), Some("tool_choice.type")),
+        (choice(json!(5)), 400, None, Some("tool_choice")),
+        (with_tools(json!([tool("a"), tool("a")])), 400, invalid, Some("tools[1].function.name")),
+        (with_tools(json!([tool("bad name!")])), 400, invalid, Some("tools[0].function.name")),
+        (with_tools(json!([tool("a.b")])), 400, invalid, Some("tools[0].function.name")),
+        (with_tools(json!([tool("respond_directly")])), 400, invalid, Some("tools[0].function.name")),
+        (with_tools(json!([tool(&"x".repeat(65))])), 400, invalid, Some("tools[0].function.name")),
+        (with_tools(json!([{"type": "web_search"}])), 400, invalid, Some("tools[0].type")),
+        (
+            with_tools(json!([{"type": "function"}])),
+            400,
+            Some("missing_required_parameter"),
+            Some("tools[0].function"),
+        ),
+        (with_tools(json!([5])), 400, None, Some("tools[0]")),
+        (with_tools(json!({})), 400, Some("invalid_type"), Some("tools")),
+        (with("parameters", json!([])), 400, Some("invalid_type"), Some("tools[0].function.parameters")),
+        (
+            with("parameters", json!({"type": "x"})),
+            400,
+            Some("invalid_schema"),
+            Some("tools[0].function.parameters"),
+        ),
+        (
+            with("parameters", json!({"type": "string"})),
+            400,
+            Some("invalid_schema"),
+            Some("tools[0].function.parameters"),
+        ),
+        (with("description", json!(5)), 400, Some("invalid_type"), Some("tools[0].function.description")),
+    ]);
+}
+
+#[test]
+fn tools_of_the_server_count() {
+    let read = |body: Value| ChatRequest::read(body.to_string().as_bytes(), &Server);
+    let choice = json!({"type": "function", "function": {"name": "clock"}});
+    assert_eq!(
+        read(hi(json!({"tool_choice": choice}))).unwrap().tool_use.choice,
+        ToolChoice::Tool("clock".into())
+    );
+    assert!(read(hi(json!({"tool_choice": "required"}))).is_ok());
+    let taken = read(hi(json!({"tools": [tool("clock")]}))).unwrap_err();
+    assert_eq!((taken.code, taken.param.as_deref()), (Some("invalid_value"), Some("tools[0].function.name")));
+}
+
+#[test]
+fn sampling_is_understood() {
+    let nucleus = |p, seed| Some(Sampling::TopP { p, seed });
+    let cases = [
+        (json!({}), None, None, None),
+        (json!({"temperature": 0, "top_p": 0.5, "max_tokens": 50}), None, Some(Sampling::Greedy), Some(50)),
+        (
+            json!({"temperature": 0.7, "top_p": 0.9, "seed": 42, "max_tokens": 50, "max_completion_tokens": 20}),
+            Some(0.7),
+            nucleus(0.9, Some(42)),
+            Some(20),
+        ),
+        (json!({"seed": 7}), None, nucleus(1.0, Some(7)), None),
+        (json!({"seed": 7.0}), None, nucleus(1.0, Some(7)), None),
+        (json!({"seed": -1}), None, nucleus(1.0, Some(u64::MAX)), None),
+        (json!({"seed": u64::MAX}), None, nucleus(1.0, Some(u64::MAX)), None),
+        (json!({"temperature": 2, "top_p": 1}), Some(2.0), nucleus(1.0, None), None),
+        (json!({"max_tokens": 1_000_000_000_000_u64}), None, None, Some(u32::MAX)),
+    ];
+    for (members, temperature, sampling, max_response_tokens) in cases {
+        let request = read(&hi(members.clone())).unwrap();
+        assert_eq!(
+            request.generation,
+            GenerationOptions { temperature, max_response_tokens, sampling },
+            "{members}"
+        );
+    }
+}
+
+#[test]
+fn stops_are_understood() {
+    for (stop, expected) in [
+        (json!(["END", ""]), vec!["END"]),
+        (json!("X"), vec!["X"]),
+        (json!(""), vec![]),
+        (json!(null), vec![]),
+    ] {
+        assert_eq!(read(&hi(json!({"stop": stop}))).unwrap().stop, expected);
+    }
+}
+
+#[test]
+fn members_that_cannot_be_used_are_named() {
+    let member = |name: &str, value: Value| hi(json!({name: value}));
+    let cases = [
+        ("n", json!(2), "invalid_value", "n"),
+        ("stop", json!(["a", "b", "c", "d", "e"]), "invalid_value", "stop"),
+        ("stop", json!([1]), "invalid_type", "stop[0]"),
+        ("stop", json!(1), "invalid_type", "stop"),
+        ("stop", json!("x".repeat(4097)), "invalid_value", "stop"),
+        ("temperature", json!(3), "invalid_value", "temperature"),
+        ("temperature", json!(-0.1), "invalid_value", "temperature"),
+        ("top_p", json!(0), "invalid_value", "top_p"),
+        ("top_p", json!(1.1), "invalid_value", "top_p"),
+        ("seed", json!(1.5), "invalid_type", "seed"),
+        ("seed", json!("1"), "invalid_type", "seed"),
+        ("max_tokens", json!(0), "invalid_value", "max_tokens"),
+        ("max_completion_tokens", json!(0.5), "invalid_value", "max_completion_tokens"),
+        ("functions", json!([]), "invalid_value", "functions"),
+        ("function_call", json!("auto"), "invalid_value", "function_call"),
+        ("modalities", json!(["text", "audio"]), "invalid_value", "modalities"),
+        ("audio", json!({}), "invalid_value", "audio"),
+        ("stream", json!("yes"), "invalid_type", "stream"),
+        ("stream_options", json!(5), "invalid_type", "stream_options"),
+        ("stream_options", json!({"include_usage": 1}), "invalid_type", "stream_options.include_usage"),
+        ("parallel_tool_calls", json!("no"), "invalid_type", "parallel_tool_calls"),
+        ("model", json!(5), "invalid_type", "model"),
+        ("messages", json!(5), "invalid_type", "messages"),
+        ("messages", json!([]), "invalid_value", "messages"),
+        ("messages", json!(null), "missing_required_parameter", "messages"),
+        ("response_format", json!("text"), "invalid_type", "response_format"),
+        ("response_format", json!({}), "missing_required_parameter", "response_format.type"),
+        ("response_format", json!({"type": "xml"}), "invalid_value", "response_format.type"),
+        (
+            "response_format",
+            json!({"type": "json_schema"}),
+            "missing_required_parameter",
+            "response_format.json_schema",
+        ),
+    ];
+    expect_errors(
+        cases.map(|(name, value, code, param)| (member(name, value), 400, Some(code), Some(param))),
+    );
+    let schema =
+        |members: Value| member("response_format", json!({"type": "json_schema", "json_schema": members}));
+    let at = "response_format.json_schema.schema";
+    expect_errors([
+        (schema(json!({"name": "x"})), 400, Some("missing_required_parameter"), Some(at)),
+        (schema(json!({"schema": []})), 400, Some("invalid_type"), Some(at)),
+        (schema(json!({"schema": {"type": "x"}})), 400, Some("invalid_schema"), Some(at)),
+        (
+            schema(json!({"schema": {}, "name": 5})),
+            400,
+            Some("invalid_type"),
+            Some("response_format.json_schema.name"),
+        ),
+        (member("model", json!("nope")), 404, Some("model_not_found"), Some("model")),
+        (json!([1, 2]), 400, None, None),
+    ]);
+    for text in ["", "{", "{\"messages\": [1e999]}", "\u{feff}{}", &"[".repeat(100_000)] {
+        let error = ChatRequest::read(text.as_bytes(), &Server).unwrap_err();
+        assert_eq!((error.status, error.code, error.param), (400, Some("invalid_json"), None), "{text:.20}");
+    }
+    assert_eq!(ChatRequest::read(b"\"\xff\"", &Server).unwrap_err().code, Some("invalid_json"));
+}
+
+#[test]
+fn of_several_mistakes_the_first_in_order_is_told() {
+    let mut body = json!({
+        "model": 5, "messages": 5, "stream": 5, "stream_options": 5, "n": 5, "modalities": 5, "audio": 5, "functions": 5,
+        "function_call": 5, "temperature": 5, "top_p": 5, "seed": "5", "max_tokens": 0, "stop": 5, "tools": 5,
+        "parallel_tool_calls": 5, "tool_choice": 5, "response_format": 5,
+    });
+    let mut told = Vec::new();
+    while let Err(error) = read(&body) {
+        let param = error.param.unwrap();
+        let name = param.split(['.', '[']).next().unwrap().to_owned();
+        match name.as_str() {
+            "messages" => body[&name] = json!([{"role": "user", "content": "Hi"}]),
+            _ => body[&name] = Value::Null,
+        }
+        told.push(name);
+    }
+    let order = "model messages stream stream_options n modalities audio functions function_call temperature top_p seed \
+        max_tokens stop tools parallel_tool_calls response_format tool_choice";
+    assert_eq!(told.join(" "), order);
+
+    let wrong = json!({
+        "model": "nope", "messages": [5], "tools": [5], "tool_choice": 5,
+        "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "x"}}},
+    });
+    let mut params = Vec::new();
+    let mut body = wrong;
+    for (name, right) in [
+        ("model", json!(null)),
+        ("messages", json!([{"role": "user", "content": "Hi"}])),
+        ("tools", json!(null)),
+        ("tool_choice", json!(null)),
+        ("response_format", json!(null)),
+    ] {
+        params.push(read(&body).unwrap_err().param.unwrap());
+        body[name] = right;
+    }
+    let order = "model messages[0] tools[0] tool_choice response_format.json_schema.schema";
+    assert_eq!(params.join(" "), order);
+    assert!(read(&body).is_ok());
+}
+
+#[test]
+fn formats_are_understood() {
+    let format = |format: Value| read(&hi(json!({"response_format": format}))).unwrap().format;
+    let schema = |name: Value| {
+        let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}});
+        let format = format(
+            json!({"type": "json_schema", "json_schema": {"name": name, "strict": true, "schema": schema}}),
+        );
+        let AnswerFormat::Schema(schema) = format else { panic!("{format:?}") };
+        schema.name().to_owned()
+    };
+    assert_eq!(format(json!(null)), AnswerFormat::Text);
+    assert_eq!(format(json!({"type": "text"})), AnswerFormat::Text);
+    assert_eq!(format(json!({"type": "json_object"})), AnswerFormat::JsonObject);
+    assert_eq!(schema(json!("mood_report")), "mood_report");
+    assert_eq!(schema(json!("mood-report 2")), "moodreport2");
+    assert_eq!((schema(json!(null)), schema(json!("-"))), ("Response".into(), "Response".into()));
+}
+
+#[test]
+fn names_lead_to_models() {
+    for name in [json!("system"), json!("gpt-4o-mini"), json!(null)] {
+        assert_eq!(read(&hi(json!({"model": name}))).unwrap().model, "system");
+    }
+}
+
+#[test]
+fn members_that_only_describe_the_request_are_ignored() {
+    let names = "user metadata store logprobs top_logprobs frequency_penalty presence_penalty logit_bias service_tier \
+        reasoning_effort prediction whatever";
+    let members: serde_json::Map<_, _> =
+        names.split_whitespace().map(|name| (name.to_owned(), json!([{}]))).collect();
+    assert!(read(&hi(members.into())).is_ok());
+}
+
+#[test]
+fn a_long_conversation_is_read_in_a_moment() {
+    let round = |i: usize| {
+        [
+            json!({"role": "user", "content": "Hi"}),
+            json!({"role": "assistant", "tool_calls": [call(&format!("call_{i}"), "look", "{}")]}),
+            json!({"role": "tool", "tool_call_id": format!("call_{i}"), "content": "dark"}),
+        ]
+    };
+    let messages: Vec<_> = (0..20_000).flat_map(round).collect();
+    let names: Vec<_> = (0..5000).map(|i| format!("tool_{i}")).collect();
+    let allowed: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+    let body = json!({
+        "messages": messages,
+        "tools": names.iter().map(|name| tool(name)).collect::<Vec<_>>(),
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": {"tools": allowed}},
+    });
+    let request = read(&body).unwrap();
+    assert_eq!((request.conversation.history.len(), request.tools.len()), (60_000, 5000));
+}
+
+/// JSON of all kinds, with names and words that requests know.
+fn any_json() -> impl Strategy<Value = Value> {
+    let word = prop::sample::select(vec![
+        "",
+        "a",
+        "user",
+        "system",
+        "assistant",
+        "tool",
+        "function",
+        "auto",
+        "none",
+        "required",
+        "allowed_tools",
+        "text",
+        "image_url",
+        "json_schema",
+        "json_object",
+        "object",
+        "string",
+        "{}",
+        "[1]",
+        PNG,
+        "https://x/",
+        "system",
+    ]);
+    let name = prop::sample::select(vec![
+        "role",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "id",
+        "type",
+        "function",
+        "name",
+        "arguments",
+        "text",
+        "url",
+        "image_url",
+        "parameters",
+        "properties",
+        "schema",
+        "json_schema",
+        "$ref",
+        "anyOf",
+        "mode",
+        "tools",
+        "refusal",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        word.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((name.clone(), inner), 0..5).prop_map(|members| Value::Object(
+                members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+            )),
+        ]
+    })
+}
+
+/// A request that uses about everything.
+pub(crate) fn rich_request() -> Value {
+    json!({
+        "model": "gpt-4o-mini",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Weather?"}, {"type": "image_url", "image_url": {"url": PNG}}]},
+            {"role": "assistant", "content": null, "tool_calls": [call("a", "get_weather", r#"{"city":"Paris"}"#)]},
+            {"role": "tool", "tool_call_id": "a", "content": "sunny"},
+            {"role": "assistant", "content": "Sunny."},
+            {"role": "user", "content": "And the time?"},
+        ],
+        "tools": [tool("get_weather"), tool("get_time")],
+        "tool_choice": {"type": "function", "function": {"name": "get_time"}},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object", "properties": {}}}},
+        "temperature": 0.5, "top_p": 0.5, "seed": 1, "max_tokens": 5, "stop": ["x"], "stream": false,
+        "stream_options": {"include_usage": true}, "n": 1, "parallel_tool_calls": true,
+    })
+}
+
+/// The request with the value at some place replaced.
+pub(crate) fn mutated() -> impl Strategy<Value = Value> {
+    (prop::collection::vec((prop::collection::vec(any::<prop::sample::Index>(), 1..7), any_json()), 1..4))
+        .prop_map(|changes| {
+            let mut body = rich_request();
+            for (path, value) in changes {
+                *descend(&mut body, &path) = value;
+            }
+            body
+        })
+}
+
+/// The value that the choices lead to, or the last before they lead nowhere.
+fn descend<'a>(value: &'a mut Value, path: &[prop::sample::Index]) -> &'a mut Value {
+    let Some((choice, rest)) = path.split_first() else { return value };
+    let members = match value {
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        _ => 0,
+    };
+    if members == 0 {
+        return value;
+    }
+    let at = choice.index(members);
+    let member = match value {
+        Value::Array(items) => items.get_mut(at),
+        Value::Object(members) => members.values_mut().nth(at),
+        _ => None,
+    };
+    descend(member.expect("it is within"), rest)
+}
+
+proptest! {
+    #[test]
+    fn every_request_is_read_or_refused(body in mutated()) {
+        if let Err(error) = ChatRequest::read(body.to_string().as_bytes(), &Server) {
+            prop_assert!((400..500).contains(&error.status), "{error:?}");
+            prop_assert!(error.message.len() < 2000, "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn every_text_is_read_or_refused(mut body in Just(rich_request().to_string().into_bytes()), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let at = at.index(body.len());
+        body[at] = byte;
+        if let Err(error) = ChatRequest::read(&body, &Server) {
+            prop_assert!((400..500).contains(&error.status), "{error:?}");
+        }
+    }
+}

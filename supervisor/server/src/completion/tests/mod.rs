@@ -1,0 +1,9 @@
+//! Completions from bodies to answers, with models that play scripts.
+
+mod answers;
+mod failures;
+mod kit;
+mod limits;
+mod offers;
+mod streams;
+mod tools;

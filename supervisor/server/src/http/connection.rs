@@ -1,0 +1,79 @@
+//! The life of a connection.
+
+use std::{sync::Arc, time::Duration};
+
+use hyper::{server::conn::http1, service::service_fn};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    access_log::Escaped,
+    gate::{Exchange, Gate},
+    hosts::Hosts,
+    reply,
+    service::Site,
+};
+use crate::ApiError;
+
+/// How long a client whose connection is ended may take to see why.
+const LINGER: Duration = Duration::from_secs(1);
+/// What hyper buffers of a request besides a head.
+const HYPER_BUFFER: usize = 64 * 1024;
+
+/// Serves a connection until either side ends it. `cut`: then at once.
+pub(super) async fn serve<S>(socket: S, site: Arc<Site>, hosts: Arc<Hosts>, cut: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    cut.run_until_cancelled(converse(socket, site, hosts)).await;
+}
+
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(socket: S, site: Arc<Site>, hosts: Arc<Hosts>) {
+    let limits = site.config.limits;
+    let exchange = Arc::new(Exchange::default());
+    let mut gate = Gate::new(socket, exchange.clone(), limits);
+    if site.stopping.run_until_cancelled(gate.open()).await != Some(true) {
+        return;
+    }
+    let service = service_fn(|request| {
+        let (site, hosts, exchange) = (site.clone(), hosts.clone(), exchange.clone());
+        async move { site.respond(&hosts, exchange, request).await }
+    });
+    let mut connection = http1::Builder::new()
+        .max_buf_size(limits.largest_head.saturating_add(HYPER_BUFFER))
+        .serve_connection(gate, service);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = site.stopping.cancelled() => {
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
+        }
+    };
+    let mut gate = connection.into_parts().io;
+    if let Some(error) = gate.take_rejection() {
+        site.metrics().request_malformed();
+        tracing::info!("malformed request → {} ({})", error.status, Escaped(&error.message));
+        refuse(&mut gate, &error).await;
+    } else if let Err(error) = ended {
+        tracing::debug!("connection ended: {error}");
+    } else {
+        gate.linger(LINGER).await;
+    }
+}
+
+/// Tells a client why its connection is not served, and ends it.
+pub(super) async fn turn_away<S>(socket: S, site: &Site, error: &ApiError, cut: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut gate = Gate::new(socket, Arc::default(), site.config.limits);
+    cut.run_until_cancelled(refuse(&mut gate, error)).await;
+}
+
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(gate: &mut Gate<S>, error: &ApiError) {
+    // The message is small; a client that takes longer for it gets none.
+    let sent = tokio::time::timeout(LINGER, gate.send(&reply::refusal(error))).await;
+    if matches!(sent, Ok(Ok(()))) {
+        gate.linger(LINGER).await;
+    }
+}

@@ -1,0 +1,207 @@
+//! From a request that hyper has read to the response.
+
+use std::{fmt, future::poll_fn, io, pin::Pin, sync::Arc};
+
+use bytes::BytesMut;
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode, Version,
+    body::{Body, Incoming},
+    header::{ALLOW, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, SERVER as SERVER_FIELD},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    access_log::AccessRecord,
+    api_key::ApiKey,
+    budget::{Budget, Share},
+    config::ServerConfig,
+    gate::Exchange,
+    hosts::Hosts,
+    origins::{Grant, Origins},
+    reply::{self, Content, Events, Reply, ReplyBody},
+    route::{self, Route},
+};
+use crate::{ApiError, ChatReply, Completions, metrics::Metrics};
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) completions: Completions,
+    pub(super) config: ServerConfig,
+    pub(super) origins: Origins,
+    pub(super) api_key: Option<ApiKey>,
+    pub(super) budget: Budget,
+    /// No further requests are taken.
+    pub(super) stopping: CancellationToken,
+}
+
+/// The client is gone, or too slow: nobody waits for a response.
+#[derive(Debug)]
+pub(super) struct HangUp;
+
+impl fmt::Display for HangUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request did not arrive")
+    }
+}
+
+impl std::error::Error for HangUp {}
+
+/// Why there is no body.
+enum BodyError {
+    Refused(ApiError),
+    HangUp,
+}
+
+/// A request whose head is fine.
+enum Admitted {
+    Preflight,
+    To(Route),
+}
+
+impl Site {
+    pub(super) fn new(completions: Completions, config: ServerConfig, stopping: CancellationToken) -> Self {
+        let limits = &config.limits;
+        let largest_body = usize::try_from(limits.largest_body).unwrap_or(usize::MAX);
+        Self {
+            origins: Origins::new(&config.allowed_origins),
+            api_key: ApiKey::new(config.api_key.as_deref()),
+            budget: Budget::new(limits.buffered_bytes.max(largest_body)),
+            completions,
+            config,
+            stopping,
+        }
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.config.metrics
+    }
+
+    /// Answers a request that came through a listener with these names.
+    pub(super) async fn respond(
+        &self,
+        hosts: &Hosts,
+        exchange: Arc<Exchange>,
+        request: Request<Incoming>,
+    ) -> Result<Response<ReplyBody>, HangUp> {
+        let persists = asks_to_persist(&request);
+        let path = route::decoded(request.uri().path());
+        let mut record = AccessRecord::new(self.metrics().clone(), request.method().clone(), path.clone());
+        let origin = self.origins.admit(request.headers());
+        let grant = origin.clone().unwrap_or(Grant::none());
+        let admitted = check_host(hosts, &request).and(origin).and_then(|_| self.admit(&request, &path));
+        let (mut reply, persists) = match admitted {
+            Ok(Admitted::Preflight) => (preflight(&grant, request.headers()), persists),
+            Ok(Admitted::To(route)) => {
+                record.set_route(route.name());
+                match self.collect(request.into_body()).await {
+                    Ok((body, _share)) => (self.answer(&route, &body).await, persists),
+                    Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
+                    Err(BodyError::HangUp) => return Err(HangUp),
+                }
+            }
+            Err(error) => (reply::error(&error, route::allowed_method(&path)), false),
+        };
+        let persists = persists && !exchange.is_last() && !self.stopping.is_cancelled();
+        let headers = reply.headers_mut();
+        grant.write(headers);
+        headers.insert(SERVER_FIELD, HeaderValue::from_static(reply::SERVER));
+        headers.insert(CONNECTION, HeaderValue::from_static(if persists { "keep-alive" } else { "close" }));
+        record.answered(reply.status().as_u16(), matches!(reply.body(), Content::Events(_)));
+        Ok(reply.map(|content| ReplyBody::new(content, record, exchange)))
+    }
+
+    /// The checks that need no body. A request that fails one is not read on.
+    fn admit(&self, request: &Request<Incoming>, path: &str) -> Result<Admitted, ApiError> {
+        if *request.method() == Method::OPTIONS {
+            return Ok(Admitted::Preflight);
+        }
+        let route = Route::find(request.method(), path)?;
+        if !route.is_open() && self.api_key.as_ref().is_some_and(|key| !key.opens(request.headers())) {
+            return Err(ApiError::invalid_api_key());
+        }
+        if route == Route::Chat && !is_json(request.headers()) {
+            return Err(ApiError::unsupported_media_type());
+        }
+        Ok(Admitted::To(route))
+    }
+
+    /// The whole body. Reading it is what asks for it, where a client waits to be asked.
+    async fn collect(&self, mut body: Incoming) -> Result<(BytesMut, Share), BodyError> {
+        let mut share = self.budget.share();
+        let mut bytes = BytesMut::new();
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            let Ok(data) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
+            share.grow(data.len()).map_err(BodyError::Refused)?;
+            bytes.extend_from_slice(&data);
+        }
+        Ok((bytes, share))
+    }
+
+    async fn answer(&self, route: &Route, body: &[u8]) -> Reply {
+        let answer = match route {
+            Route::Chat => self.completions.chat(body).await.map(|answer| match answer {
+                ChatReply::Whole(body) => reply::json(StatusCode::OK, body),
+                ChatReply::Stream(stream) => reply::events(Events::new(stream, self.config.keep_alive)),
+            }),
+            Route::Models => Ok(reply::json(StatusCode::OK, self.completions.models())),
+            Route::Model(id) => self.completions.model(id).map(|body| reply::json(StatusCode::OK, body)),
+            Route::Health => {
+                let health = self.completions.health();
+                let status =
+                    if health.is_available { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                Ok(reply::json(status, health.body))
+            }
+            Route::Metrics => {
+                Ok(reply::text(self.metrics().text(), "text/plain; version=0.0.4; charset=utf-8"))
+            }
+        };
+        answer.unwrap_or_else(|error| reply::error(&error, ""))
+    }
+}
+
+/// The authority of an absolute target goes before `Host`. HTTP/1.0 needs neither.
+fn check_host(hosts: &Hosts, request: &Request<Incoming>) -> Result<(), ApiError> {
+    let host = match (request.uri().authority(), request.headers().get(HOST)) {
+        (Some(authority), _) => authority.as_str().into(),
+        (None, Some(host)) => String::from_utf8_lossy(host.as_bytes()),
+        (None, None) => return Ok(()),
+    };
+    if hosts.allow(&host) { Ok(()) } else { Err(ApiError::invalid_host(&host)) }
+}
+
+fn preflight(grant: &Grant, request: &HeaderMap) -> Reply {
+    let mut reply = reply::reply(StatusCode::NO_CONTENT, Content::Empty);
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, OPTIONS"));
+    grant.write_preflight(request, reply.headers_mut());
+    reply
+}
+
+fn is_json(request: &HeaderMap) -> bool {
+    let Some(Ok(value)) = request.get(CONTENT_TYPE).map(HeaderValue::to_str) else { return false };
+    let media_type = value.split(';').next().unwrap_or_default();
+    media_type.trim().eq_ignore_ascii_case("application/json")
+}
+
+fn asks_to_persist(request: &Request<Incoming>) -> bool {
+    let asks_for = |option: &str| {
+        let values = request.headers().get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|other| other.trim().eq_ignore_ascii_case(option))
+    };
+    !asks_for("close") && (request.version() != Version::HTTP_10 || asks_for("keep-alive"))
+}
+
+/// What went wrong with a body: the gate's word where it has one.
+fn body_error(error: &hyper::Error) -> BodyError {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    let Some(source) = source else { return BodyError::HangUp };
+    if let Some(error) = source.get_ref().and_then(|source| source.downcast_ref::<ApiError>()) {
+        return BodyError::Refused(error.clone());
+    }
+    match source.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+            BodyError::Refused(ApiError::malformed_request(400, format!("The body is malformed: {source}.")))
+        }
+        _ => BodyError::HangUp,
+    }
+}

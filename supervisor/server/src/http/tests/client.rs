@@ -1,0 +1,370 @@
+//! Servers for tests, and a client that hides nothing of what a connection carries.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use oam_agent::{
+    Availability, BoxFuture, Capabilities, Model, ModelError, Script, ScriptedModel, StepContent,
+    StepOutcome, StepRequest, StepSink, Usage,
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    net::TcpStream,
+    sync::{Notify, mpsc},
+};
+
+use crate::{
+    Completions, CompletionsConfig, Limits, ServedModel, Server, ServerConfig, ServerState, TcpAddress,
+};
+
+/// Longer than anything takes; a test that reaches it has failed.
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
+
+/// A completion request that any script answers.
+pub(super) fn hi() -> Value {
+    json!({ "messages": [{ "role": "user", "content": "Hi" }] })
+}
+
+/// The same, with a stream for an answer.
+pub(super) fn streamed_hi() -> Value {
+    json!({ "messages": [{ "role": "user", "content": "Hi" }], "stream": true })
+}
+
+/// What plays `steps`, with the model `system` and its alias.
+pub(super) fn completions(steps: &Value) -> Completions {
+    completions_of(scripted(steps))
+}
+
+pub(super) fn scripted(steps: &Value) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel::new(Script::from_steps_or_object(steps, "").unwrap()))
+}
+
+/// What asks `model`.
+pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
+    let model = ServedModel { id: "system".to_owned(), owned_by: "tests".to_owned(), model };
+    Completions::new(CompletionsConfig {
+        models: vec![model],
+        default_model: "system".to_owned(),
+        aliases: BTreeMap::from([("gpt-4o-mini".to_owned(), "system".to_owned())]),
+        tools: Vec::new(),
+        instructions: None,
+        limits: Limits { retries: 0, ..Limits::default() },
+    })
+    .unwrap()
+}
+
+/// A configuration for any free port, that gives up soon.
+pub(super) fn config() -> ServerConfig {
+    ServerConfig { tcp: Some(loopback()), drain: Duration::ZERO, ..ServerConfig::default() }
+}
+
+pub(super) fn loopback() -> TcpAddress {
+    TcpAddress { host: "127.0.0.1".to_owned(), port: 0 }
+}
+
+/// A server that answers `Hello` to everything.
+pub(super) async fn start(config: ServerConfig) -> Server {
+    start_with(config, &json!({ "fallback": { "text": "Hello", "chunks": 2 } })).await
+}
+
+pub(super) async fn start_with(config: ServerConfig, steps: &Value) -> Server {
+    Server::start(config, completions(steps)).await.unwrap()
+}
+
+/// A server whose answers stop in the middle until the model is told to go on.
+pub(super) async fn start_paused(config: ServerConfig) -> (Server, Arc<PausingModel>) {
+    let model = Arc::new(PausingModel::default());
+    (Server::start(config, completions_of(model.clone())).await.unwrap(), model)
+}
+
+/// A model that says `one`, waits, and says `two`.
+#[derive(Default)]
+pub(super) struct PausingModel(Notify);
+
+impl PausingModel {
+    pub(super) fn go_on(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Model for PausingModel {
+    fn step<'a>(
+        &'a self,
+        _: StepRequest,
+        sink: &'a mut dyn StepSink,
+    ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
+        Box::pin(async move {
+            sink.text("one");
+            self.0.notified().await;
+            sink.text(" two");
+            Ok(StepOutcome { content: StepContent::Text("one two".to_owned()), usage: Usage::default() })
+        })
+    }
+
+    fn availability(&self) -> Availability {
+        ScriptedModel::new(Script::default()).availability()
+    }
+
+    fn context_size(&self) -> Option<u32> {
+        None
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { streaming: true, ..Capabilities::default() }
+    }
+}
+
+/// Makes the states of a server come out of a channel.
+pub(super) fn watch_states(config: &mut ServerConfig) -> mpsc::UnboundedReceiver<ServerState> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    config.on_state = Some(Arc::new(move |state| {
+        let _ = sender.send(state.clone());
+    }));
+    receiver
+}
+
+/// Waits until something holds that nobody tells of.
+pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let wait = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+/// A POST of `body`, with more header lines.
+pub(super) fn post(body: &Value, headers: &str) -> Vec<u8> {
+    let body = body.to_string();
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: \
+         {}\r\n{headers}\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// A GET, with more header lines.
+pub(super) fn get(path: &str, headers: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").into_bytes()
+}
+
+/// The client's end of a connection.
+pub(super) struct Wire<S> {
+    socket: S,
+    received: Vec<u8>,
+}
+
+/// A response as it came.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) version: String,
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of a header field that must not come twice.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(values.next().is_none(), "{name} twice: {:?}", self.headers);
+        value
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The `code` of an error body, which must be whole.
+    pub(super) fn code(&self) -> String {
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        let body = self.json();
+        let error = &body["error"];
+        assert!(!error["message"].as_str().unwrap().is_empty() && error["type"].is_string(), "{body}");
+        error["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The payloads of a stream.
+    pub(super) fn events(&self) -> Vec<String> {
+        let text = std::str::from_utf8(&self.body).unwrap();
+        text.split_terminator("\n\n")
+            .map(|event| event.strip_prefix("data: ").unwrap_or(event).to_owned())
+            .collect()
+    }
+
+    /// The text of a streamed answer.
+    pub(super) fn streamed_text(&self) -> String {
+        let events = self.events();
+        let (last, chunks) = events.split_last().unwrap();
+        assert_eq!(last, "[DONE]");
+        let chunks = chunks.iter().map(|chunk| serde_json::from_str::<Value>(chunk).unwrap());
+        chunks
+            .filter_map(|chunk| Some(chunk["choices"][0]["delta"]["content"].as_str()?.to_owned()))
+            .collect()
+    }
+}
+
+impl Wire<TcpStream> {
+    pub(super) async fn connect(server: &Server) -> Self {
+        Self::new(TcpStream::connect(server.tcp_address().unwrap()).await.unwrap())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
+    pub(super) fn new(socket: S) -> Self {
+        Self { socket, received: Vec::new() }
+    }
+
+    pub(super) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.socket.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Closes this side.
+    pub(super) async fn finish(&mut self) {
+        self.socket.shutdown().await.unwrap();
+    }
+
+    pub(super) async fn ask(&mut self, bytes: impl AsRef<[u8]>) -> Answer {
+        self.send(bytes).await;
+        self.answer().await
+    }
+
+    /// The next response.
+    pub(super) async fn answer(&mut self) -> Answer {
+        self.answer_to("GET").await
+    }
+
+    /// The next response, to a request of this method.
+    pub(super) async fn answer_to(&mut self, method: &str) -> Answer {
+        let mut answer = self.answer_head().await;
+        if method != "HEAD" && answer.status != 204 && answer.status >= 200 {
+            answer.body = self.body_of(&answer).await;
+        }
+        answer
+    }
+
+    /// The head of the next response.
+    pub(super) async fn answer_head(&mut self) -> Answer {
+        let head = self.take_through("\r\n\r\n").await.expect("a response");
+        let mut lines = head.trim_end().split("\r\n");
+        let (version, rest) = lines.next().unwrap().split_once(' ').unwrap();
+        let fields = lines.map(|line| line.split_once(": ").unwrap());
+        Answer {
+            version: version.to_owned(),
+            status: rest[..3].parse().unwrap(),
+            headers: fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            body: Vec::new(),
+        }
+    }
+
+    async fn body_of(&mut self, answer: &Answer) -> Vec<u8> {
+        if let Some(length) = answer.header("content-length") {
+            return self.take(length.parse().unwrap()).await.expect("a whole body");
+        }
+        if answer.header("transfer-encoding") != Some("chunked") {
+            return self.rest().await;
+        }
+        let mut body = Vec::new();
+        loop {
+            let size = self.take_through("\r\n").await.expect("a chunk");
+            let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
+            body.extend(self.take(size).await.expect("a whole chunk"));
+            assert_eq!(self.take(2).await.as_deref(), Some(&b"\r\n"[..]));
+            if size == 0 {
+                return body;
+            }
+        }
+    }
+
+    /// What a stream sends next: whole events.
+    pub(super) async fn piece(&mut self) -> String {
+        let size = self.take_through("\r\n").await.expect("a chunk");
+        let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
+        let event = self.take(size).await.expect("a whole chunk");
+        self.take(2).await.unwrap();
+        String::from_utf8(event).unwrap()
+    }
+
+    /// All that comes until the server ends the connection.
+    pub(super) async fn rest(&mut self) -> Vec<u8> {
+        while self.receive().await {}
+        std::mem::take(&mut self.received)
+    }
+
+    /// The server says nothing more, and ends the connection in good order.
+    pub(super) async fn assert_ended(&mut self) {
+        let rest = self.rest().await;
+        assert!(rest.is_empty(), "{}", String::from_utf8_lossy(&rest));
+    }
+
+    async fn take_through(&mut self, end: &str) -> Option<String> {
+        loop {
+            let found = self.received.windows(end.len()).position(|window| window == end.as_bytes());
+            if let Some(index) = found {
+                return self.take(index + end.len()).await.map(|bytes| String::from_utf8(bytes).unwrap());
+            }
+            if !self.receive().await {
+                return None;
+            }
+        }
+    }
+
+    async fn take(&mut self, count: usize) -> Option<Vec<u8>> {
+        while self.received.len() < count {
+            if !self.receive().await {
+                return None;
+            }
+        }
+        Some(self.received.drain(..count).collect())
+    }
+
+    /// Whether something came.
+    async fn receive(&mut self) -> bool {
+        let mut piece = [0; 4096];
+        let read = tokio::time::timeout(LIMIT, self.socket.read(&mut piece))
+            .await
+            .expect("the server to say something");
+        let count = read.unwrap();
+        self.received.extend_from_slice(&piece[..count]);
+        count > 0
+    }
+}
+
+/// The log of what runs on this thread while it lives.
+#[derive(Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    pub(super) fn capture() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .without_time()
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! The server over real sockets.
+
+mod client;
+mod faults;
+mod lifecycle;
+mod malformed;
+mod requests;
+mod sockets;
+
+pub(super) use faults::Faults;
