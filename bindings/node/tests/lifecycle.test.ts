@@ -21,16 +21,18 @@ function programThat(context: TestContext, script: string): string {
 }
 
 /** Runs a program of Node with this package; its first line of output is the process id of its oam. */
-function runHost(script: string): { host: ReturnType<typeof spawn>; oam: Promise<number>; exit: Promise<number | string> } {
+function runHost(script: string, options: { detached?: boolean } = {}) {
   const source = `import { Bridge } from "open-apple-models";
     const bridge = await Bridge.start(); console.log(bridge.pid); ${script}`;
   const host = spawn(process.execPath, ["--input-type=module", "--eval", source], {
     cwd: packageFolder,
     stdio: ["ignore", "pipe", "ignore"],
-  });
-  const oam = new Promise<number>((resolve) => createInterface(host.stdout!).once("line", (line) => resolve(Number(line))));
+    ...options,
+  } as const);
+  const lines = createInterface(host.stdout)[Symbol.asyncIterator]();
+  const oam = lines.next().then(({ value }) => Number(value));
   const exit = new Promise<number | string>((resolve) => host.once("exit", (code, signal) => resolve(code ?? signal!)));
-  return { host, oam, exit };
+  return { host, lines, oam, exit };
 }
 
 test("a program that is not there is told with what to do", async () => {
@@ -225,6 +227,23 @@ test("an onError that throws is the host's affair, and takes no message with it"
      process.exitCode = text === "Aye." && uncaught > 0 ? 42 : 1;`,
   );
   assert.equal(await exit, 42);
+});
+
+test("Ctrl-C is for the host, which may still use its bridge", { skip: process.platform === "win32" }, async () => {
+  const { host, lines, oam, exit } = runHost(
+    `const stay = setInterval(() => {}, 1000);
+     process.on("SIGINT", async () => {
+       const session = await bridge.createSession({ model: { type: "scripted", steps: [{ text: "Aye." }] } });
+       process.exit((await session.respond("Save?")).text === "Aye." ? 42 : 1);
+     });
+     console.log("ready");`,
+    { detached: true },
+  );
+  const pid = await oam;
+  assert.equal((await lines.next()).value, "ready");
+  process.kill(-host.pid!, "SIGINT");
+  assert.equal(await exit, 42);
+  await untilGone(pid);
 });
 
 test("a host is kept running while an answer is due", async () => {
