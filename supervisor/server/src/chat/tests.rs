@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::request::{AnswerFormat, Conversation, Message, ToolUse, UserContent};
 
 /// A server with the model `system`, alias `gpt-4o-mini`, and the tool `clock`.
 struct Server;
@@ -41,8 +42,8 @@ impl Catalog for WithoutTools {
 
 const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
-fn read(body: &Value) -> std::result::Result<ChatRequest, ApiError> {
-    ChatRequest::read(body.to_string().as_bytes(), &WithoutTools)
+fn read(body: &Value) -> std::result::Result<CompletionRequest, ApiError> {
+    ChatRequest::read(body.to_string().as_bytes(), &WithoutTools).map(|request| request.completion)
 }
 
 /// A request with these messages.
@@ -398,7 +399,9 @@ fn tools_that_cannot_be_used_are_named() {
 
 #[test]
 fn tools_of_the_server_count() {
-    let read = |body: Value| ChatRequest::read(body.to_string().as_bytes(), &Server);
+    let read = |body: Value| {
+        ChatRequest::read(body.to_string().as_bytes(), &Server).map(|request| request.completion)
+    };
     let choice = json!({"type": "function", "function": {"name": "clock"}});
     assert_eq!(
         read(hi(json!({"tool_choice": choice}))).unwrap().tool_use.choice,
