@@ -117,7 +117,7 @@ async fn passing_failures_are_tried_once_more() {
 }
 
 /// Answers `{}`, and never in a form that somebody makes up.
-struct Plain;
+pub(super) struct Plain;
 
 impl Model for Plain {
     fn step<'a>(
