@@ -2,7 +2,7 @@
 //!
 //! The first line it writes is the base URL for OpenAI's clients. It ends when its input ends.
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, io::Write, sync::Arc};
 
 use oam_agent::{Script, ScriptedModel};
 use oam_server::{Completions, CompletionsConfig, Limits, ServedModel, Server, ServerConfig, TcpAddress};
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let tcp = Some(TcpAddress { host: "127.0.0.1".to_owned(), port: 0 });
     let server = Server::start(ServerConfig { tcp, ..ServerConfig::default() }, completions).await?;
     let address = server.tcp_address().ok_or("no address")?;
-    println!("http://{address}/v1");
+    writeln!(std::io::stdout(), "http://{address}/v1")?;
     tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink())).await??;
     Ok(())
 }

@@ -196,9 +196,9 @@ impl ApiError {
 
 impl ApiError {
     /// The failure of a turn. `conversation` is the member of the request that holds what was said.
-    pub(crate) fn of_turn(error: AgentError, conversation: &str) -> Self {
+    pub(crate) fn of_turn(error: &AgentError, conversation: &str) -> Self {
         let message = error.to_string();
-        let retry_at = match &error {
+        let retry_at = match error {
             AgentError::Model(error) => error.retry_after_seconds(),
             _ => None,
         };

@@ -136,7 +136,7 @@ pub(super) async fn generate(
         ..AgentSetup::default()
     };
     let agent = Agent::new(Arc::clone(&served.model), setup)
-        .map_err(|error| ApiError::of_turn(error, dialect.conversation()))?;
+        .map_err(|error| ApiError::of_turn(&error, dialect.conversation()))?;
     let is_text = format == AnswerFormat::Text;
     let options = TurnOptions {
         schema: match &format {
@@ -190,7 +190,7 @@ impl Outcome {
                 (Output::Refusal(refusal), usage)
             }
             Err(Failure::Agent(error)) => {
-                return Err(ApiError::of_turn(error, self.dialect.conversation()));
+                return Err(ApiError::of_turn(&error, self.dialect.conversation()));
             }
             Err(Failure::Other(error)) => return Err(error),
         };

@@ -8,7 +8,7 @@ use super::{
     problem::{Problem, Result, must_be},
 };
 
-/// `temperature`, `top_p`, `seed`, and the longest answer, which one of those members limits.
+/// `temperature`, `top_p`, `seed`, and the longest answer, which the first of the members `longest_answer` limits.
 pub(crate) fn generation(body: &Object, longest_answer: &[&str]) -> Result<GenerationOptions> {
     let temperature = members::read(body, "temperature", |value| {
         number(value, "a number from 0 to 2", |number| (0.0..=2.0).contains(&number))

@@ -75,12 +75,10 @@ fn expect_supported(body: &Object) -> Result<()> {
     ] {
         members::read(body, name, |_| Err::<(), _>(Problem::invalid_value(predicate)))?;
     }
-    members::read(body, "background", |value| match boolean(value)? {
-        false => Ok(()),
-        true => Err(Problem::invalid_value(
-            "cannot be true: the server keeps no responses to be fetched; use 'stream'.",
-        )),
-    })?;
+    if members::read(body, "background", boolean)? == Some(true) {
+        let predicate = "cannot be true: the server keeps no responses to be fetched; use 'stream'.";
+        return Err(Problem::invalid_value(predicate).at("background"));
+    }
     Ok(())
 }
 

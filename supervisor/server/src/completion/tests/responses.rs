@@ -1,7 +1,7 @@
 //! Answers as responses, whole and streamed.
 
 use futures_util::StreamExt;
-use oam_agent::{ErrorCode, ModelError};
+use oam_agent::{Availability, ErrorCode, ModelError, Script, ScriptedModel};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -195,6 +195,27 @@ async fn the_output_of_a_call_leads_to_the_answer() {
 }
 
 #[tokio::test]
+async fn what_was_said_first_is_left_out_only_if_wanted() {
+    let long = "word ".repeat(200);
+    let mut input =
+        vec![json!({"role": "user", "content": long}), json!({"role": "assistant", "content": long})];
+    input.push(json!({"role": "user", "content": "And?"}));
+    for (truncation, shown) in [(json!("auto"), 1), (json!("disabled"), 3), (json!(null), 3)] {
+        let script = Script::from_steps_or_object(&json!([{"text": "Yes."}]), "").unwrap();
+        let availability = Availability {
+            unavailable: None,
+            context_size: 700,
+            variant: None,
+            supported_languages: Vec::new(),
+        };
+        let model = Watched::new(ScriptedModel::with_availability(script, availability));
+        let body = json!({"input": input, "truncation": truncation});
+        respond(&server(model.clone()), body).await.unwrap();
+        assert_eq!(model.request(0).transcript.iter().count(), shown, "{truncation}");
+    }
+}
+
+#[tokio::test]
 async fn a_cut_answer_is_incomplete() {
     let steps = [vec![Act::Say("Once upon"), Act::Answer("Once upon")]];
     let body = json!({"input": "Hi", "max_output_tokens": 7});
@@ -294,7 +315,7 @@ async fn what_fails_in_the_middle_never_looks_like_an_end() {
         let events = events(&server, json!({"input": "Hi"})).await.unwrap();
         let names = names(&events);
         assert_eq!(names[names.len() - 2..], ["error", "response.failed"]);
-        assert!(names.iter().all(|name| !name.ends_with(".done") && *name != "response.completed"));
+        assert!(!names.contains(&"response.output_item.done") && !names.contains(&"response.completed"));
         assert_eq!(events[events.len() - 2]["code"], code);
         let response = &events.last().unwrap()["response"];
         assert_eq!((&response["status"], &response["error"]["code"]), (&json!("failed"), &json!(kind)));
