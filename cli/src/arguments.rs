@@ -76,6 +76,7 @@ Examples:
   oam demo tavern                           talk to an innkeeper, with or without a model
   oam respond 'Name three colours of autumn.'
   oam chat --tools tools.json
+  oam serve                                 answer OpenAI's clients at http://127.0.0.1:1976/v1
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 
 Environment:

@@ -2,14 +2,15 @@
 // scripts/test-clients runs this.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { promisify } from "node:util";
 
 const require = createRequire(path.join(process.env.OPENAI_FOLDER, "index.js"));
 const { default: OpenAI } = require("openai");
@@ -76,6 +77,21 @@ test("an answer of a given form", () => {
     const answer = await client.chat.completions.parse({ ...ask, response_format: zodResponseFormat(Person, "person") });
     assert.deepEqual(answer.choices[0].message.parsed, { name: "Ada Lovelace", born: 1815 });
   });
+});
+
+test("the example in the document", async () => {
+  const document = await readFile(new URL("../../docs/SERVER.md", import.meta.url), "utf8");
+  const examples = [...document.matchAll(/^```js\n(.*?)^```$/gms)].map(([, example]) => example);
+  assert.notEqual(examples.length, 0);
+  for (const example of examples) {
+    await serving([{ text: "Amber, crimson and gold." }], async (client) => {
+      const code = example.replace("http://127.0.0.1:1976/v1", client.baseURL);
+      const file = path.join(process.env.OPENAI_FOLDER, "example.mjs");
+      await writeFile(file, code);
+      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
+      assert.equal(stdout, "Amber, crimson and gold.");
+    });
+  }
 });
 
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

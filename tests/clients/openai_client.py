@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from contextlib import contextmanager
@@ -85,6 +87,18 @@ class Answers(unittest.TestCase):
         with serving(steps, max_retries=2) as client:
             answer = client.chat.completions.create(model="system", messages=QUESTION)
         self.assertEqual(answer.choices[0].message.content, "Now.")
+
+
+class Document(unittest.TestCase):
+    def test_the_example_in_the_document(self):
+        document = Path(__file__).parents[2].joinpath("docs", "SERVER.md").read_text(encoding="utf-8")
+        examples = re.findall(r"^```python\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
+        self.assertNotEqual(examples, [])
+        for example in examples:
+            with serving([{"text": "Amber, crimson and gold."}]) as client:
+                code = example.replace("http://127.0.0.1:1976/v1", str(client.base_url).rstrip("/"))
+                run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+            self.assertEqual((run.stdout, run.stderr), ("Amber, crimson and gold.\n", ""))
 
 
 class Tools(unittest.TestCase):
