@@ -46,6 +46,13 @@ std::string respond(oam::Bridge& bridge, const oam::Session& session) {
     return reply && *reply ? (*reply)->text : name_of(reply);
 }
 
+/// A value inside of so many arrays.
+Json nested(int levels) {
+    Json value = "bottom";
+    for (int level = 0; level < levels; ++level) value = Json::array({value});
+    return value;
+}
+
 const oam::Tool ring{"ring", "Rings the bell.", nullptr};
 
 }  // namespace
@@ -157,6 +164,50 @@ void add_bridge_tests() {
         }
     });
 
+    add("no handler runs when a bridge is closed that another thread pumps", [] {
+        for (int round = 0; round < 50; ++round) {
+            oam::Bridge bridge;
+            std::atomic<bool> closed{false};
+            std::atomic<bool> stop{false};
+            std::atomic<int> handled{0};
+            std::atomic<int> late{0};
+            bridge.on_notification("world/changed", [&](const Json&) {
+                ++handled;
+                std::this_thread::sleep_for(1ms);
+                if (closed) ++late;
+            });
+            const oam::World world = bridge.create_world();
+            world.subscribe("", {});
+            for (int change = 0; change < 20; ++change) world.set("gold", change);
+            std::thread pumping([&] {
+                while (!stop) bridge.pump();
+            });
+            while (handled == 0) std::this_thread::yield();
+            bridge.close();
+            closed = true;
+            stop = true;
+            pumping.join();
+            EXPECT_EQ(static_cast<double>(late), 0.0);
+        }
+    });
+
+    add("two threads may pump, and each hears when what it waits for is done", [] {
+        oam::Bridge bridge;
+        std::atomic<bool> stop{false};
+        std::thread pumping([&] {
+            while (!stop) bridge.pump();
+        });
+        for (int round = 0; round < 100; ++round) {
+            std::atomic<bool> done{false};
+            bridge.request("ping", {}, [&](const Result<Json>&) { done = true; });
+            const bool told = bridge.pump_until([&] { return done.load(); });
+            EXPECT(told);
+            while (!done) std::this_thread::yield();
+        }
+        stop = true;
+        pumping.join();
+    });
+
     add("bridges side by side do not know each other", [] {
         oam::Bridge one;
         oam::Bridge two;
@@ -206,6 +257,14 @@ void add_bridge_tests() {
         EXPECT(bridge.notify("").ok());
         EXPECT(bridge.pump_until([&] { return !problem.empty(); }));
         EXPECT(problem.find("method") != std::string::npos);
+    });
+
+    add("time for a blocking call is counted whatever its size", [] {
+        oam::Bridge bridge;
+        const oam::Session session = bridge.create_session(Json::object({{"model", scripted({Json::object({{"text", "Aye."}, {"delayMs", 50}}), slow_step()})}}));
+        const Json params = Json::object({{"session", session.id()}, {"prompt", "?"}});
+        EXPECT(bridge.call_blocking("session/respond", params, std::chrono::milliseconds((std::int64_t{1} << 32) + 1)).ok());
+        EXPECT_EQ(bridge.call_blocking("session/respond", params, -1ms).error().name, std::string("timeout"));
     });
 
     add("a tool that is not registered is named, in any of several decisions too", [] {
@@ -278,11 +337,40 @@ void add_bridge_tests() {
         }
     });
 
+    add("the record of a deep output arrives", [] {
+        oam::Bridge bridge;
+        bridge.register_tool(ring, [&](const oam::ToolCall&) { return nested(97); });
+        EXPECT(respond(bridge, guard_with(bridge, "ring", {call("ring"), echo_step()})).find("bottom") != std::string::npos);
+    });
+
+    add("a tool without a handler is no reason to end the program", [] {
+        oam::Bridge bridge;
+        bridge.register_tool(ring, {});
+        bridge.on_notification("session/event", {});
+        const std::string text = respond(bridge, guard_with(bridge, "ring", {call("ring"), echo_step()}));
+        EXPECT_EQ(text, std::string("Error: No tool 'ring' is registered."));
+    });
+
 #if defined(__cpp_exceptions)
     add("what a tool throws is told to the model", [] {
         oam::Bridge bridge;
         bridge.register_tool(ring, [](const oam::ToolCall&) -> oam::ToolOutput { throw std::runtime_error("The rope is torn."); });
         EXPECT_EQ(respond(bridge, guard_with(bridge, "ring", {call("ring"), echo_step()})), std::string("Error: The rope is torn."));
+    });
+
+    add("a handler of problems that throws is not the end", [] {
+        oam::Bridge bridge;
+        bool done = false;
+        bridge.on_problem([&](const std::string&) {
+            done = true;
+            throw std::runtime_error("again");
+        });
+        bridge.decide_many(Json::object({{"requests", Json::array({Json::object({{"tools", Json::array({"wave"})}})})}}),
+                           [](const Result<Json>&) { throw std::runtime_error("oops"); });
+        EXPECT(done);
+        bridge.request("ping", {}, [](const Result<Json>&) { throw std::runtime_error("oops"); });
+        EXPECT(bridge.pump_until_idle());
+        EXPECT_EQ(respond(bridge, bridge.create_session(Json::object({{"model", scripted({Json::object({{"text", "Aye."}})})}}))), std::string("Aye."));
     });
 
     add("what a handler throws is a problem, and not the end", [] {

@@ -65,8 +65,8 @@ public:
     /// Whether it takes requests.
     bool is_open() const { return core_ && core_->is_open(); }
 
-    /// Ends all: pending requests fail with `shut_down`, tool calls are cancelled, both before this returns. No handler runs
-    /// afterwards. May be called again, and from a handler.
+    /// Ends all: pending requests fail with `shut_down`, tool calls are cancelled, both before this returns. Waits for a handler that
+    /// another thread pumps; no handler runs afterwards. May be called again, and from a handler.
     void close() {
         if (const auto core = core_) core->close();
     }
@@ -83,7 +83,10 @@ public:
         const auto end = std::chrono::steady_clock::now() + time;
         while (core && !done()) {
             if (core->pump(1) > 0) continue;
-            if (core->is_pumping() || !core->wait_until(end)) break;
+            const auto now = std::chrono::steady_clock::now();
+            if (core->is_pumping_here() || !core->is_open() || now >= end) break;
+            // Another thread that pumps may be the one who gets it done.
+            core->wait_until(std::min(end, now + std::chrono::milliseconds(10)));
         }
         return done();
     }
@@ -107,8 +110,7 @@ public:
     /// Makes one request and waits for its response, for `time` at most (0: without limit); then it fails with `timeout` and leaves
     /// no trace. Its events and tool calls go to the pump of another thread.
     Result<Json> call_blocking(std::string_view method, Json params = nullptr, std::chrono::milliseconds time = std::chrono::seconds(30)) {
-        const std::chrono::milliseconds longest(std::numeric_limits<int>::max());
-        return core_->call_blocking(method, std::move(params), static_cast<int>(std::min(time, longest).count()));
+        return core_->call_blocking(method, std::move(params), time);
     }
 
     /// Handles all notifications of a method.
@@ -121,6 +123,7 @@ public:
 
     /// Registers a tool that answers at once: with text, JSON or `ToolOutput::failure`. What it throws is told to the model.
     void register_tool(Tool tool, ToolHandler handler) {
+        if (!handler) return core_->register_tool(std::move(tool), {});
         core_->register_tool(std::move(tool), [handler = std::move(handler)](const ToolCall& call, const ToolReply& reply) {
             const ToolOutput output = handler(call);
             if (output.is_error) {

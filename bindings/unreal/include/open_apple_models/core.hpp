@@ -1,18 +1,23 @@
 /// What is behind a bridge and its handles: sends requests, and gives each message that the pump takes to whoever waits for it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +37,9 @@ using EventHandler = std::function<void(const Json&)>;
 using ProblemHandler = std::function<void(const std::string&)>;
 
 namespace detail {
+
+/// What oam sends may hold a value that is as deep as values may be, and stand around it.
+inline constexpr int max_received_depth = 2 * max_json_depth;
 
 class Core : public std::enable_shared_from_this<Core> {
 public:
@@ -77,12 +85,12 @@ public:
         return true;
     }
 
-    Result<Json> call_blocking(std::string_view method, Json params, int timeout_ms) {
+    Result<Json> call_blocking(std::string_view method, Json params, std::chrono::milliseconds time) {
         const Result<std::string> line = request_line(new_request_id(), method, std::move(params));
         if (!line) return line.error();
-        const std::optional<std::string> response = native_->call_blocking(*line, timeout_ms);
+        const std::optional<std::string> response = native_->call_blocking(*line, milliseconds(time));
         if (!response) return Error::shut_down();
-        Result<Json> parsed = parse_json(*response);
+        Result<Json> parsed = JsonReader(*response, max_received_depth).read();
         if (!parsed) return parsed.error();
         if (const Json* error = parsed->find("error")) return Error::from_json(*error);
         return parsed->take("result");
@@ -153,18 +161,22 @@ public:
 
     std::size_t pump(std::size_t max_messages) {
         const std::shared_ptr<Core> alive = shared_from_this();
-        if (pumping_.exchange(true)) return 0;
+        const PumpTurn turn(*this);
+        if (!turn) return 0;
         std::size_t count = 0;
         for (; count < max_messages; ++count) {
             const std::optional<std::string> line = native_->inbox().pop();
             if (!line) break;
             dispatch(*line);
         }
-        pumping_ = false;
         return count;
     }
 
-    bool is_pumping() const { return pumping_; }
+    /// Whether this thread is inside a handler that the pump called.
+    bool is_pumping_here() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return pumper_ == std::this_thread::get_id();
+    }
 
     bool has_pending() {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -178,7 +190,8 @@ public:
         std::map<std::string, Pending> pending;
         std::map<std::string, std::weak_ptr<OpenCall>> calls;
         {
-            const std::lock_guard<std::mutex> lock(mutex_);
+            std::unique_lock<std::mutex> lock(mutex_);
+            pumped_.wait(lock, [this] { return pumper_ == std::thread::id() || pumper_ == std::this_thread::get_id(); });
             pending.swap(pending_);
             calls.swap(calls_);
             subscribers_.clear();
@@ -223,6 +236,36 @@ private:
         std::shared_ptr<EventHandler> handler;
     };
 
+    /// The right to pump, which one thread has at a time; a handler that pumps gets none.
+    class PumpTurn {
+    public:
+        explicit PumpTurn(Core& core) : core_(core) {
+            const std::lock_guard<std::mutex> lock(core.mutex_);
+            mine_ = core.pumper_ == std::thread::id();
+            if (mine_) core.pumper_ = std::this_thread::get_id();
+        }
+        PumpTurn(const PumpTurn&) = delete;
+        PumpTurn& operator=(const PumpTurn&) = delete;
+        ~PumpTurn() {
+            if (!mine_) return;
+            const std::lock_guard<std::mutex> lock(core_.mutex_);
+            core_.pumper_ = std::thread::id();
+            core_.pumped_.notify_all();
+        }
+
+        explicit operator bool() const { return mine_; }
+
+    private:
+        Core& core_;
+        bool mine_ = false;
+    };
+
+    /// As the library takes it: 0 is for ever, and what is over by now is not.
+    static int milliseconds(std::chrono::milliseconds time) {
+        if (time.count() == 0) return 0;
+        return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(time.count(), 1, std::numeric_limits<int>::max()));
+    }
+
     std::string new_request_id() { return "cpp-" + std::to_string(++last_id_); }
 
     /// A request, or without an id a notification, as oam reads it.
@@ -242,7 +285,7 @@ private:
     }
 
     void dispatch(const std::string& line) {
-        Result<Json> parsed = parse_json(line);
+        Result<Json> parsed = JsonReader(line, max_received_depth).read();
         if (!parsed) {
             tell("A message of the bridge cannot be read: " + parsed.error().message);
             return;
@@ -291,7 +334,9 @@ private:
             const auto found = notification_handlers_.find(method);
             if (found != notification_handlers_.end()) handlers = found->second;
         }
-        for (const auto& handler : handlers) guarded([&] { (*handler)(params); });
+        for (const auto& handler : handlers) {
+            if (*handler) guarded([&] { (*handler)(params); });
+        }
     }
 
     /// Who waits for this very event or change.
@@ -319,7 +364,7 @@ private:
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             const auto found = tools_.find(asked.name);
-            if (found != tools_.end()) handler = found->second.handler;
+            if (found != tools_.end() && *found->second.handler) handler = found->second.handler;
             if (handler) calls_[id] = open;
         }
         if (!handler) {
@@ -390,20 +435,29 @@ private:
             const std::lock_guard<std::mutex> lock(mutex_);
             handler = on_problem_;
         }
-        if (handler && *handler) {
-            (*handler)(problem);
-        } else {
-            std::fprintf(stderr, "open-apple-models: %s\n", problem.c_str());
+        bool told = false;
+#if defined(__cpp_exceptions)
+        try {
+            if (handler && *handler) (*handler)(problem);
+            told = handler && *handler;
+        } catch (...) {
+            // A handler of problems that is one itself.
         }
+#else
+        if (handler && *handler) (*handler)(problem);
+        told = handler && *handler;
+#endif
+        if (!told) std::fprintf(stderr, "open-apple-models: %s\n", problem.c_str());
     }
 
     std::unique_ptr<NativeBridge> native_;
     std::atomic<std::uint64_t> last_id_{0};
     std::atomic<std::uint64_t> last_object_{0};
-    std::atomic<bool> pumping_{false};
-
     /// Guards what follows; never held while anything of the user's runs.
     std::mutex mutex_;
+    std::condition_variable pumped_;
+    /// Who pumps; nobody if it is no thread.
+    std::thread::id pumper_;
     std::map<std::string, Pending> pending_;
     std::map<std::string, RegisteredTool> tools_;
     std::map<std::string, std::weak_ptr<OpenCall>> calls_;

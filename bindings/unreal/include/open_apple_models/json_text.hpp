@@ -120,7 +120,7 @@ inline std::string write_number(double number) {
 
 class JsonReader {
 public:
-    explicit JsonReader(std::string_view text) : text_(text) {}
+    explicit JsonReader(std::string_view text, int max_depth = max_json_depth) : text_(text), max_depth_(max_depth) {}
 
     Result<Json> read() {
         Json value;
@@ -153,7 +153,7 @@ private:
     }
 
     bool read_object(Json& value, int depth) {
-        if (depth > max_json_depth) return fail("it is nested too deep");
+        if (depth > max_depth_) return fail("it is nested too deep");
         Json::Object members;
         ++at_;
         skip_space();
@@ -177,7 +177,7 @@ private:
     }
 
     bool read_array(Json& value, int depth) {
-        if (depth > max_json_depth) return fail("it is nested too deep");
+        if (depth > max_depth_) return fail("it is nested too deep");
         Json::Array items;
         ++at_;
         skip_space();
@@ -309,6 +309,7 @@ private:
     }
 
     std::string_view text_;
+    int max_depth_;
     std::size_t at_ = 0;
     const char* problem_ = nullptr;
 };

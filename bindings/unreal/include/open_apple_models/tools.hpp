@@ -99,7 +99,7 @@ public:
                 return;
             }
         }
-        handler();
+        if (handler) handler();
     }
 
 private:
