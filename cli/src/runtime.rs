@@ -84,12 +84,12 @@ pub(crate) fn run_with_interrupts<T>(
 ) -> Result<End<T>, Failure> {
     // Beside the command's thread there is one that keeps tools to their time limits while the command is held up.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(not_started)?;
+    let runtime = runtime.map_err(cannot("start"))?;
     let end = runtime.block_on(async {
-        let interrupts = || signal(SignalKind::interrupt()).map(Interrupts).map_err(unheard);
+        let interrupts = || signal(SignalKind::interrupt()).map(Interrupts).map_err(cannot("hear signals"));
         let command = command(interrupts()?);
-        let mut signals = EndSignals::listen().map_err(unheard)?;
-        let mut attention = Attention::watch().map_err(unheard)?;
+        let mut signals = EndSignals::listen().map_err(cannot("hear signals"))?;
+        let mut attention = Attention::watch().map_err(cannot("hear signals"))?;
         let end = tokio::select! {
             biased;
             signal = signals.next() => Ok(End::Interrupted(signal.exit_code().into())),
@@ -118,11 +118,12 @@ pub(crate) fn run_with_interrupts<T>(
 pub(crate) fn run_server(
     server: impl AsyncFnOnce(StopSignals) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(not_started)?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(cannot("start"))?;
     let end = runtime.block_on(async {
-        let signals = || EndSignals::listen_to_all().map(StopSignals).map_err(unheard);
+        let signals = || EndSignals::listen_to_all().map(StopSignals).map_err(cannot("hear signals"));
         let server = server(signals()?);
-        let mut attention = Attention::watch().map_err(unheard)?;
+        let mut attention = Attention::watch().map_err(cannot("hear signals"))?;
         let end = tokio::select! {
             biased;
             never = attention.pay() => match never {},
@@ -141,10 +142,6 @@ pub(crate) fn run_server(
     end
 }
 
-fn not_started(error: io::Error) -> Failure {
-    Failure::io(format!("cannot start: {error}"))
-}
-
-fn unheard(error: io::Error) -> Failure {
-    Failure::io(format!("cannot hear signals: {error}"))
+fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::io(format!("cannot {what}: {error}"))
 }

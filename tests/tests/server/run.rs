@@ -111,7 +111,8 @@ impl Setup {
         let mut banner = String::new();
         while !banner.contains("Ctrl-C") {
             if output.read_line(&mut banner).unwrap() == 0 {
-                panic!("it does not start: {banner}{}", log.join().unwrap());
+                let log = log.join().unwrap();
+                panic!("it does not start: {banner}{log}");
             }
         }
         Serving {

@@ -41,8 +41,8 @@ pub(crate) struct ServeArguments {
     #[arg(short, long, value_name = "TEXT")]
     pub(super) instructions: Option<String>,
 
-    /// The key that clients must send [default: $OAM_API_KEY].
-    #[arg(long, value_name = "KEY")]
+    /// The key that clients must send.
+    #[arg(long, value_name = "KEY", help = "The key that clients must send [default: $OAM_API_KEY]")]
     api_key: Option<String>,
 
     /// Web pages that may ask, by origin; * for all. May be given again.

@@ -11,11 +11,11 @@ pub(super) async fn of(pool: WorkerPool) -> Vec<Sample> {
 }
 
 fn samples(status: &PoolStatus) -> Vec<Sample> {
-    let mut states = BTreeMap::from(["starting", "ready", "busy", "ending"].map(|state| (state, 0)));
+    let mut by_state = BTreeMap::from(["starting", "ready", "busy", "ending"].map(|state| (state, 0)));
     for worker in &status.workers {
-        *states.entry(worker.state).or_default() += 1;
+        *by_state.entry(worker.state).or_default() += 1;
     }
-    let states = states.into_iter().map(|(state, count)| Sample {
+    let workers = by_state.into_iter().map(|(state, count)| Sample {
         labels: vec![("state", state.to_owned())],
         ..gauge("oam_workers", "Workers by what they do.", count)
     });
@@ -42,7 +42,7 @@ fn samples(status: &PoolStatus) -> Vec<Sample> {
         counter("oam_worker_recycled_total", "Workers replaced in good order.", *recycled),
         counter("oam_worker_started_total", "Workers started.", *started),
     ];
-    states.chain(crashes).chain(others).collect()
+    workers.chain(crashes).chain(others).collect()
 }
 
 fn gauge(name: &'static str, help: &'static str, value: u64) -> Sample {
