@@ -79,7 +79,7 @@ async def talk_to_an_agent(bridge: Bridge) -> None:
     again = await bridge.create_session(history=saved, model=model({"text": "Swords, a bow, and a price."}))
     print("> What did we talk about?")
     async for text in again.stream("What did we talk about?"):
-        show(text)
+        show(f"\r{text}")
     print()
 
 

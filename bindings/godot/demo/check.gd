@@ -33,6 +33,7 @@ func _play() -> void:
 	print(last)
 	if not last.begins_with("Gorm raises his mug"):
 		_fail("not the decision: %s" % last)
+	# At once, in the middle of what its bridge delivers: a game may do so, too.
 	tavern.free()
 	quit(0)
 

@@ -125,8 +125,8 @@ impl<O: Clone> Client<O> {
         self.inbox.wait(limit)
     }
 
-    /// Answers a tool call; with an output that is too deep or too long for a message, it fails the call. Only the first answer counts, and none that comes after the call was cancelled: then the
-    /// result is false and nothing is sent.
+    /// Answers a tool call; with an output that is too deep or too long for a message, it fails the call. Only the first
+    /// answer counts, and none that comes after the call was cancelled: then the result is false and nothing is sent.
     pub fn answer(&mut self, call: &str, answer: ToolAnswer) -> bool {
         match &self.bridge {
             Some(bridge) if self.open_calls.remove(call) => {

@@ -13,6 +13,7 @@ import type { AnyToolDefinition, ToolDefinition } from "./protocol/tools.js";
 import type { WorldCreateParams, WorldSummary } from "./protocol/worlds.js";
 import { Session } from "./session.js";
 import { Subscriptions } from "./subscriptions.js";
+import { afterTime, checkTime } from "./timers.js";
 import { Toolbox, type ToolHandler, type ToolReference, type WithTools } from "./tools.js";
 import { World } from "./world.js";
 
@@ -76,7 +77,8 @@ export class Bridge implements AsyncDisposable {
    * (its last words are in the message), `timeout` if it says nothing.
    */
   static async start(options: BridgeOptions = {}): Promise<Bridge> {
-    const onError = options.onError ?? ((error: unknown) => console.error("open-apple-models:", error));
+    checkTime(options.startTimeout, "startTimeout");
+    const onError = withoutThrowing(options.onError ?? ((error: unknown) => console.error("open-apple-models:", error)));
     const onLog = options.onLog ?? ((line: string) => process.stderr.write(`${line}\n`));
     const wire = { send: (line: string) => child.send(line), onBusy: () => updateBusy(), onError };
     const toolbox = new Toolbox(() => updateBusy());
@@ -262,10 +264,10 @@ export class Bridge implements AsyncDisposable {
     const { startTimeout = 10_000 } = options;
     const client = { name: "node", ...options.client, ...(options.workerEvents ? { workerEvents: true } : {}) };
     const timeout = new OamError("timeout", `oam said nothing for ${startTimeout} ms.`, { code: "timeout" });
-    const timer = setTimeout(() => {
+    const timer = afterTime(startTimeout, () => {
       this.#process.kill();
       this.#connection.fail(timeout);
-    }, startTimeout);
+    });
     try {
       this.#initialized = await this.request("initialize", { client, protocolVersion: "1.0" });
     } catch (error) {
@@ -287,4 +289,17 @@ export class Bridge implements AsyncDisposable {
     this.#toolbox.cancelAll(error.message);
     this.subscriptions.endAll(error);
   }
+}
+
+/** What `onError` throws is nobody's but the host's; it must not take the messages behind it with it. */
+function withoutThrowing(onError: (error: unknown) => void): (error: unknown) => void {
+  return (error) => {
+    try {
+      onError(error);
+    } catch (problem) {
+      queueMicrotask(() => {
+        throw problem;
+      });
+    }
+  };
 }

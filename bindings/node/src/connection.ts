@@ -15,6 +15,7 @@ import type {
 } from "./protocol/methods.js";
 import type { ToolCallParams } from "./protocol/tools.js";
 import { encodeJson } from "./strict-json.js";
+import { afterTime, checkTime } from "./timers.js";
 
 /** Lines that oam takes. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
@@ -24,12 +25,13 @@ export interface Wire {
   send(line: string): void;
   /** Told whenever it changes: whether an answer is due. */
   onBusy(busy: boolean): void;
+  /** Never throws. */
   onError(error: unknown): void;
 }
 
 /**
- * When a request is given up: its promise rejects at once. What runs in the queue of a session or an NPC is cancelled, with all else
- * in that queue (`session/cancel`, `npc/cancel`); anything else runs to its end unheard.
+ * When a request is given up: its promise rejects at once. The protocol cancels the whole queue of a session or an NPC, so what runs
+ * there is cancelled if nothing else of yours waits in it; anything else runs to its end unheard.
  */
 export interface CallOptions {
   /** Rejects with the signal's reason. */
@@ -43,7 +45,15 @@ export interface RequestOptions<M extends Method> extends CallOptions {
   onEvent?: ((event: EventOf<M>) => void) | undefined;
 }
 
+/** A session or an NPC that does one thing after the other. */
+interface Queue {
+  readonly kind: "session" | "npc";
+  readonly id: string;
+}
+
 interface Pending {
+  /** Where it waits for its turn; undefined where it does not. */
+  readonly queue: Queue | undefined;
   resolve(result: unknown): void;
   reject(error: unknown): void;
   onEvent: ((event: never) => void) | undefined;
@@ -94,8 +104,9 @@ export class Connection {
       const id = `js-${++this.#lastId}`;
       const line = this.#encode({ id, method }, "params", params);
       if (this.#failure) throw this.#failure;
-      const giveUp = (reason: unknown) => this.#abandon(id, method, params, reason);
+      const giveUp = (reason: unknown) => this.#abandon(id, reason);
       this.#pending.set(id, {
+        queue: queueOf(method, params),
         resolve: resolve as (result: unknown) => void,
         reject,
         onEvent,
@@ -127,6 +138,7 @@ export class Connection {
 
   /** Handles all notifications of a method, until the returned function is called. */
   onNotification<M extends NotificationMethod>(method: M, handler: Handler<M>): () => void {
+    if (typeof handler !== "function") throw new TypeError(`The handler of '${method}' is a function, not ${String(handler)}`);
     const handlers = this.#handlers.get(method) ?? new Set();
     this.#handlers.set(method, handlers);
     handlers.add(handler);
@@ -156,13 +168,22 @@ export class Connection {
   /** Handles a line from oam. */
   receive(line: string): void {
     if (this.#failure) return;
-    let message: Message;
+    let message: Message | null;
     try {
-      message = JSON.parse(line) as Message;
+      message = JSON.parse(line) as Message | null;
     } catch {
       this.#wire.onError(new Error(`A line from the program is no JSON. Is it oam? ${line.slice(0, 200)}`));
       return;
     }
+    try {
+      this.#dispatch(message);
+    } catch (error) {
+      this.#wire.onError(new Error(`A line from the program is no message. Is it oam? ${line.slice(0, 200)}`, { cause: error }));
+    }
+  }
+
+  #dispatch(message: Message | null): void {
+    if (message === null || typeof message !== "object") throw new TypeError("It is no object.");
     if (message.method === undefined) this.#settle(message);
     else if (message.id === undefined || message.id === null) this.#notified(message.method, message.params);
     else if (message.method === "tool/call") this.#onToolCall(String(message.id), message.params as ToolCallParams);
@@ -173,7 +194,7 @@ export class Connection {
   guard(handler: () => unknown): void {
     try {
       const outcome = handler();
-      if (outcome instanceof Promise) outcome.catch(this.#wire.onError);
+      if (isThenable(outcome)) outcome.then(undefined, this.#wire.onError);
     } catch (error) {
       this.#wire.onError(error);
     }
@@ -190,13 +211,18 @@ export class Connection {
     if (!pending) return;
     this.#pending.delete(id);
     pending.forget();
+    this.#wire.onBusy(this.hasPending);
     if (message.error) {
       pending.reject(OamError.fromObject(message.error));
-    } else {
-      pending.onResult?.(message.result as never);
-      pending.resolve(message.result);
+      return;
     }
-    this.#wire.onBusy(this.hasPending);
+    try {
+      pending.onResult?.(message.result as never);
+    } catch (error) {
+      pending.reject(error);
+      throw error;
+    }
+    pending.resolve(message.result);
   }
 
   #notified(method: string, params: unknown): void {
@@ -208,22 +234,25 @@ export class Connection {
     for (const handler of this.#handlers.get(method) ?? []) this.guard(() => handler(params as never));
   }
 
-  #abandon(id: string, method: Method, params: unknown, reason: unknown): void {
+  #abandon(id: string, reason: unknown): void {
     const pending = this.#pending.get(id);
     if (!pending) return;
     this.#pending.delete(id);
     pending.forget();
     this.#abandoned.add(id);
-    const owner = (params ?? {}) as { session?: string; npc?: string };
-    if (method.startsWith("session/") && owner.session !== undefined) {
-      this.notify("session/cancel", { session: owner.session });
-    } else if (method.startsWith("npc/") && owner.npc !== undefined && method !== "npc/bark") {
-      this.notify("npc/cancel", { npc: owner.npc });
+    const { queue } = pending;
+    if (queue && !this.#isWaitedFor(queue)) {
+      if (queue.kind === "session") this.notify("session/cancel", { session: queue.id });
+      else this.notify("npc/cancel", { npc: queue.id });
     } else {
       for (const handler of this.#abandonHandlers) handler(id);
     }
     pending.reject(reason);
     this.#wire.onBusy(this.hasPending);
+  }
+
+  #isWaitedFor({ kind, id }: Queue): boolean {
+    return [...this.#pending.values()].some(({ queue }) => queue?.kind === kind && queue.id === id);
   }
 
   #take(): Pending[] {
@@ -237,7 +266,7 @@ export class Connection {
 
   #encode(head: JsonObject, name: string, value: unknown): string {
     const body = value === undefined ? "" : `,"${name}":${encodeJson(value, name)}`;
-    const line = `{"jsonrpc":"2.0",${JSON.stringify(head).slice(1, -1)}${body}}`;
+    const line = `{"jsonrpc":"2.0",${encodeJson(head, "message").slice(1, -1)}${body}}`;
     if (line.length > MAX_LINE_BYTES / 3 && Buffer.byteLength(line) > MAX_LINE_BYTES) {
       throw new RangeError(`${name} is more than 64 MiB of JSON, which oam does not take`);
     }
@@ -245,6 +274,29 @@ export class Connection {
   }
 }
 
+const queued: ReadonlySet<Method> = new Set<Method>([
+  "session/respond",
+  "session/reset",
+  "session/compact",
+  "session/setInstructions",
+  "session/setContextNote",
+  "session/setTools",
+  "npc/talk",
+  "npc/state",
+  "npc/update",
+  "npc/reset",
+]);
+
+function queueOf(method: Method, params: unknown): Queue | undefined {
+  if (!queued.has(method)) return undefined;
+  const { session, npc } = (params ?? {}) as { session?: unknown; npc?: unknown };
+  const [kind, id] = method.startsWith("npc/") ? (["npc", npc] as const) : (["session", session] as const);
+  return typeof id === "string" ? { kind, id } : undefined;
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
 
 /** Calls `giveUp` on the signal or when the time is over, until the returned function is called. */
 function giveUpWhen(
@@ -253,10 +305,11 @@ function giveUpWhen(
   signal: AbortSignal | undefined,
   timeout: number | undefined,
 ): () => void {
+  checkTime(timeout, "timeout");
   const abort = () => giveUp(signal!.reason);
   signal?.addEventListener("abort", abort, { once: true });
   const expire = () => giveUp(new OamError("timeout", `'${method}' took longer than ${timeout} ms.`, { code: "timeout" }));
-  const timer = timeout === undefined ? undefined : setTimeout(expire, timeout);
+  const timer = afterTime(timeout, expire);
   return () => {
     signal?.removeEventListener("abort", abort);
     clearTimeout(timer);

@@ -27,7 +27,7 @@ export interface TalkOptions extends SayOptions {
 export class Npc {
   readonly #bridge: Bridge;
 
-  /** @internal Made by `Bridge.createNpc`, `Bridge.restoreNpc` and `Bridge.npc`. */
+  /** Made by `Bridge.createNpc`, `Bridge.restoreNpc` and `Bridge.npc`. */
   constructor(
     bridge: Bridge,
     readonly id: string,

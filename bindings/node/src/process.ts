@@ -8,6 +8,8 @@ import { LineSplitter } from "./lines.js";
 /** What is kept of standard error for the report of a death. */
 const LAST_WORDS = 20;
 const LOG_LINE_LIMIT = 64 * 1024;
+/** No message is as long, and a longer one would be no string of JavaScript. */
+const LINE_LIMIT = 256 * 1024 * 1024;
 /** How long output may still come after the process has ended: its workers may hold the pipes. */
 const OUTPUT_AFTER_EXIT_MS = 1000;
 /** `shutdown` takes 2 s at most. */
@@ -58,8 +60,13 @@ export class OamProcess {
     this.#stdin = child.stdin!;
     watch(child);
     // A pipe that breaks is told by the exit that causes it.
-    this.#stdin.on("error", () => child.kill("SIGTERM"));
-    readLines(child.stdout!, new LineSplitter(options.onLine));
+    this.#stdin.on("error", () => {
+      child.kill("SIGTERM");
+      this.#killIfItStays();
+    });
+    // A program that has closed its output can answer nothing any more.
+    child.stdout!.on("end", () => this.#killIfItStays());
+    readLines(child.stdout!, new LineSplitter(options.onLine, LINE_LIMIT));
     readLines(child.stderr!, new LineSplitter((line) => this.#log(line, options.onLog), LOG_LINE_LIMIT));
     this.exited = this.#waitForEnd();
   }
@@ -133,6 +140,10 @@ export class OamProcess {
 
   kill(): void {
     this.#child.kill("SIGKILL");
+  }
+
+  #killIfItStays(): void {
+    setTimeout(() => this.kill(), GRACE_MS).unref();
   }
 
   #log(line: string, onLog: (line: string) => void): void {

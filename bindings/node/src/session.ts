@@ -35,7 +35,7 @@ type SessionMethod = "session/cancel" | "session/reset" | "session/delete" | "se
 export class Session {
   readonly #bridge: Bridge;
 
-  /** @internal Made by `Bridge.createSession` and `Bridge.session`. */
+  /** Made by `Bridge.createSession` and `Bridge.session`. */
   constructor(
     bridge: Bridge,
     readonly id: string,

@@ -1,4 +1,5 @@
 import type { Connection } from "./connection.js";
+import { EventQueue } from "./event-queue.js";
 import type { WorldChange } from "./protocol/worlds.js";
 import type { Subscription } from "./world.js";
 
@@ -40,34 +41,22 @@ export class Subscriptions {
 
   async *changes(world: string, path: string, signal?: AbortSignal): AsyncGenerator<WorldChange, void, undefined> {
     signal?.throwIfAborted();
-    let waiting: WorldChange[] = [];
-    let ended: { error: Error | undefined } | undefined;
-    let wake: (() => void) | undefined;
-    const onChange = (change: WorldChange) => {
-      waiting.push(change);
-      wake?.();
-    };
-    const onEnd = (error?: Error) => {
-      ended ??= { error };
-      wake?.();
-    };
-    const abort = () => onEnd(signal!.reason as Error);
+    const changes = new EventQueue<WorldChange>();
+    const abort = () => changes.end(signal!.reason);
     signal?.addEventListener("abort", abort, { once: true });
-    const subscription = await this.subscribe(world, path, onChange, onEnd);
+    let subscription: Subscription | undefined;
     try {
-      for (;;) {
-        const changes = waiting;
-        waiting = [];
-        yield* changes;
-        if (waiting.length > 0) continue;
-        if (ended) break;
-        await new Promise<void>((resolve) => (wake = resolve));
-      }
-      if (ended.error) throw ended.error;
+      subscription = await this.subscribe(
+        world,
+        path,
+        (change) => changes.push(change),
+        (error) => changes.end(error),
+      );
+      yield* changes.read();
     } finally {
       signal?.removeEventListener("abort", abort);
       // A bridge that has ended has ended it already.
-      await subscription.unsubscribe().catch(() => {});
+      await subscription?.unsubscribe().catch(() => {});
     }
   }
 

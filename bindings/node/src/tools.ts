@@ -44,12 +44,15 @@ export class Toolbox {
   }
 
   register(definition: ToolDefinition, handler: ToolHandler<never>): ToolDefinition {
+    if (typeof definition?.name !== "string") throw new TypeError("A tool's definition has a 'name' that is text");
+    if (typeof handler !== "function") throw new TypeError(`The handler of the tool '${definition.name}' is a function, not ${String(handler)}`);
     const kept = Object.freeze({ ...definition });
     this.#tools.set(kept.name, { definition: kept, handler });
     return kept;
   }
 
   definitions(references: readonly ToolReference[]): AnyToolDefinition[] {
+    if (!Array.isArray(references)) throw new TypeError("'tools' is an array of names and definitions");
     return references.map((tool) => (typeof tool === "string" ? this.#definition(tool) : tool));
   }
 

@@ -1,7 +1,8 @@
+import { EventQueue } from "./event-queue.js";
 import type { NpcEvent, NpcTalkResult } from "./protocol/npcs.js";
 import type { SessionEvent, SessionRespondResult } from "./protocol/sessions.js";
 
-/** Starts a request whose events go to `onEvent`, and which `signal` cancels. */
+/** Starts a request whose events go to `onEvent`, and which `signal` gives up. */
 type Start<Event, Result> = (onEvent: (event: Event) => void, signal: AbortSignal) => Promise<Result>;
 
 /**
@@ -12,55 +13,40 @@ type Start<Event, Result> = (onEvent: (event: Event) => void, signal: AbortSigna
  * const result = await turn.result;
  * ```
  *
- * Events wait until they are read, by one loop. A turn that fails throws at the end of the loop. Leaving the loop early cancels
- * the turn.
+ * Events wait until they are read, by one loop. A turn that fails throws at the end of the loop. Leaving the loop early gives the
+ * turn up.
  */
 export class Turn<Event, Result> implements AsyncIterable<Event> {
   /** The result of the turn, or why there is none; both also without reading events. */
   readonly result: Promise<Result>;
 
   readonly #canceller = new AbortController();
-  #events: Event[] = [];
-  #over = false;
-  #wake: (() => void) | undefined;
+  readonly #events = new EventQueue<Event>();
 
   constructor(start: Start<Event, Result>, signal?: AbortSignal) {
     const abort = () => this.#canceller.abort(signal!.reason);
     if (signal?.aborted) abort();
     else signal?.addEventListener("abort", abort, { once: true });
-    this.result = start((event) => this.#push(event), this.#canceller.signal).finally(() => {
+    this.result = start((event) => this.#events.push(event), this.#canceller.signal).finally(() => {
       signal?.removeEventListener("abort", abort);
-      this.#over = true;
-      this.#wake?.();
     });
-    // Whoever reads the events gets the failure there.
-    this.result.catch(() => {});
+    this.result.then(
+      () => this.#events.end(),
+      (error) => this.#events.end(error),
+    );
   }
 
-  /** Cancels the turn, and all else in the queue of its session or NPC; `result` rejects with an AbortError. */
+  /** Gives the turn up; `result` rejects with an AbortError. */
   cancel(): void {
     this.#canceller.abort();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
     try {
-      for (;;) {
-        const events = this.#events;
-        this.#events = [];
-        yield* events;
-        if (this.#events.length > 0) continue;
-        if (this.#over) break;
-        await new Promise<void>((resolve) => (this.#wake = resolve));
-      }
-      await this.result;
+      yield* this.#events.read();
     } finally {
-      if (!this.#over) this.cancel();
+      if (!this.#events.hasEnded) this.cancel();
     }
-  }
-
-  #push(event: Event): void {
-    this.#events.push(event);
-    this.#wake?.();
   }
 }
 

@@ -12,7 +12,7 @@ export interface Subscription extends AsyncDisposable {
 export class World {
   readonly #bridge: Bridge;
 
-  /** @internal Made by `Bridge.createWorld` and `Bridge.world`. */
+  /** Made by `Bridge.createWorld` and `Bridge.world`. */
   constructor(
     bridge: Bridge,
     readonly id: string,

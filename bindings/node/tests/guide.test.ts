@@ -1,4 +1,4 @@
-/** What the documents show runs, and what is packed works elsewhere. */
+/** What the documents show runs, and what is packed is whole and works elsewhere. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -37,6 +37,14 @@ test("the example plays to its end", () => {
   for (const line of ["Sorry: Error: There is no dragon in stock.", "Gorm (happy): A good choice.", "session_not_found (-32020): nobody"]) {
     assert.ok(output.includes(line), output);
   }
+});
+
+test("the package has the version and the licence of the project", () => {
+  const version = /^\[workspace\.package\]\nversion = "(.*)"/m.exec(readProjectFile("Cargo.toml"))![1]!;
+  for (const file of ["package.json", "package-lock.json"]) {
+    assert.equal((JSON.parse(readProjectFile(`bindings/node/${file}`)) as { version: string }).version, version, file);
+  }
+  assert.equal(readProjectFile("bindings/node/LICENSE"), readProjectFile("LICENSE"));
 });
 
 test("what is packed installs into an empty folder, runs and type-checks there", (context) => {

@@ -68,6 +68,11 @@ test("what JSON can carry arrives as it is", async (context) => {
   assert.equal(({} as { polluted?: boolean }).polluted, undefined);
 });
 
+test("a method that is no text of JSON is refused before anything is sent", async (context) => {
+  const bridge = await startBridge(context);
+  await assert.rejects(bridge.request("ping\ud83d" as "ping"), /message\.method has half of a surrogate pair/);
+});
+
 test("members that are undefined count as absent", async (context) => {
   const bridge = await startBridge(context);
   const session = await bridge.createSession({ instructions: undefined, model: "scripted", options: { temperature: undefined } as object });

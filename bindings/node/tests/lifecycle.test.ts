@@ -66,6 +66,58 @@ test("a program that is not oam is told", async (context) => {
   assert.match(String(errors[0]), /no JSON. Is it oam\? Hello/);
 });
 
+/** Answers the greeting, and then each request as `answer` of the shell says: `$1` is its id. */
+function fakeOam(context: TestContext, answer: string): string {
+  const greeting = '{"protocolVersion":"1.0","server":{"name":"oam","version":"0"},"capabilities":{},"model":{}}';
+  return programThat(
+    context,
+    `answer() { ${answer}; }
+     read line; echo '{"jsonrpc":"2.0","id":"js-1","result":${greeting}}'
+     count=1; while read line; do count=$((count + 1)); answer js-$count; done`,
+  );
+}
+
+const nonsense = [
+  "null", "5", "[]", "{}", "oops", '{"jsonrpc":"2.0","method":"session/event"}', '{"jsonrpc":"2.0","method":"npc/event","params":null}',
+  '{"jsonrpc":"2.0","method":"world/changed"}', '{"jsonrpc":"2.0","method":"tool/cancel"}', '{"jsonrpc":"2.0","id":"t-1","method":"tool/call"}',
+  '{"jsonrpc":"2.0","id":null,"error":"?"}', '{"jsonrpc":"2.0","id":[],"method":"?"}', '{"jsonrpc":"2.0","id":"js-99","result":1}',
+];
+
+test("lines that make no sense are told, and the messages behind them arrive", async (context) => {
+  const lines = nonsense.map((line) => `echo '${line}'`).join("; ");
+  const errors: unknown[] = [];
+  const program = fakeOam(context, `${lines}; printf '{"jsonrpc":"2.0","id":"%s","result":{}}\\n' $1`);
+  const bridge = await Bridge.start({ program, onError: (error) => errors.push(error) });
+  context.after(() => bridge.close());
+  assert.deepEqual(await bridge.request("ping"), {});
+  assert.match(String(errors[0]), /is no message. Is it oam\? null/);
+  assert.ok(errors.length >= 8);
+});
+
+test("a result that makes no sense fails its request alone", async (context) => {
+  const program = fakeOam(context, `printf '{"jsonrpc":"2.0","id":"%s","result":null}\\n' $1`);
+  const bridge = await Bridge.start({ program, onError: () => {} });
+  context.after(() => bridge.close());
+  await assert.rejects(bridge.request("world/delete", { world: "w" }), TypeError);
+  assert.equal(await bridge.request("ping"), null);
+});
+
+test("a program that closes its output but stays is ended", async (context) => {
+  const program = fakeOam(context, "exec >&-; sleep 60");
+  const bridge = await Bridge.start({ program });
+  context.after(() => bridge.close());
+  await assert.rejects(bridge.request("ping"), (error) => OamError.is(error, "process_exited") && error.data.signal === "SIGKILL");
+});
+
+test("times are numbers of milliseconds, and may be endless", async (context) => {
+  const bridge = await startBridge(context, { startTimeout: Infinity });
+  for (const timeout of [Infinity, 2 ** 40, undefined]) assert.deepEqual(await bridge.request("ping", {}, { timeout }), {});
+  for (const timeout of [NaN, -1]) {
+    await assert.rejects(bridge.request("ping", {}, { timeout }), /'timeout' is a number of milliseconds/);
+    await assert.rejects(Bridge.start({ startTimeout: timeout }), /'startTimeout' is a number of milliseconds/);
+  }
+});
+
 test("when the program dies, all that waits fails, and so does what comes later", async (context) => {
   const bridge = await startBridge(context);
   const session = await bridge.createSession(slowSession);
@@ -163,6 +215,17 @@ for (const [what, script, exitCode] of ends) {
     await untilGone(pid);
   });
 }
+
+test("an onError that throws is the host's affair, and takes no message with it", async () => {
+  const { exit } = runHost(
+    `let uncaught = 0; process.on("uncaughtException", () => uncaught++);
+     const touchy = await Bridge.start({ onError: (error) => { throw error; } });
+     const session = await touchy.createSession({ model: { type: "scripted", steps: [{ text: "Aye.", chunks: 2 }] } });
+     const { text } = await session.respond("?", { onText: () => { throw new Error("Torn."); } });
+     process.exitCode = text === "Aye." && uncaught > 0 ? 42 : 1;`,
+  );
+  assert.equal(await exit, 42);
+});
 
 test("a host is kept running while an answer is due", async () => {
   const { exit } = runHost(

@@ -28,6 +28,18 @@ test("events of a turn are read one by one, and then its result", async (context
   assert.equal((await turn.result).text, deltas);
 });
 
+test("two loops that read one turn both end with it", async (context) => {
+  const bridge = await startBridge(context);
+  const session = await sessionThat(bridge, { text: "Good evening, traveller.", chunks: 4, delayMs: 50 });
+  const turn = session.stream("Hello!");
+  let deltas = 0;
+  const read = async () => {
+    for await (const event of turn) deltas += event.type === "text" ? 1 : 0;
+  };
+  await Promise.all([read(), read(), read()]);
+  assert.equal(deltas, 4);
+});
+
 test("texts and lines grow to the result", async (context) => {
   const bridge = await startBridge(context);
   const session = await sessionThat(bridge, { text: "Good evening.", chunks: 3 });
@@ -104,6 +116,41 @@ test("a signal cancels a turn and gives its reason", async (context) => {
   }
   assert.equal((await session.respond("Hello?")).text, "Yes?");
   assert.equal((await npc.talk("Hello?")).line, "Yes?");
+});
+
+test("giving a request up leaves alone what else waits for the same session", async (context) => {
+  const bridge = await startBridge(context);
+  const called = deferred();
+  const aborted = deferred();
+  bridge.tool({ name: "ring", description: "Rings." }, (_args, { signal }) => {
+    signal.addEventListener("abort", () => aborted.resolve());
+    called.resolve();
+    return new Promise(() => {});
+  });
+  const session = await bridge.createSession({
+    tools: ["ring"],
+    model: { type: "scripted", steps: [{ toolCalls: [{ name: "ring" }] }, { text: "Unheard." }, { text: "Yes?" }] },
+  });
+  const canceller = new AbortController();
+  const first = session.respond("Ring!", { signal: canceller.signal });
+  const second = session.respond("Hello?");
+  await called.promise;
+  canceller.abort();
+  await assert.rejects(first, { name: "AbortError" });
+  await aborted.promise;
+  assert.equal((await second).text, "Yes?");
+});
+
+test("giving up what waits for no turn cancels none", async (context) => {
+  const bridge = await startBridge(context);
+  const session = await sessionThat(bridge, { text: "Yes?", delayMs: 100 });
+  void bridge.notify("session/respond", { session: session.id, prompt: "Hello?" });
+  const canceller = new AbortController();
+  const read = bridge.request("session/transcript", { session: session.id }, { signal: canceller.signal });
+  canceller.abort();
+  await assert.rejects(read, { name: "AbortError" });
+  await session.setContextNote(null);
+  assert.equal((await session.transcript()).transcript.entries.length, 2);
 });
 
 test("a signal that is aborted already sends nothing", async (context) => {

@@ -7,6 +7,18 @@ const callRing: ScriptStep = { toolCalls: [{ name: "ring", arguments: { times: 3
 const sayOutput: ScriptStep = { template: "{toolOutput}" };
 const parameters = { type: "object", properties: { times: { type: "integer" } }, required: ["times"] };
 
+/** A handler that answers never, and tells when it is called and when it is aborted. */
+function waitingHandler() {
+  const called = deferred();
+  const aborted = deferred();
+  const handler: ToolHandler<{ times: number }> = (_args, { signal }) => {
+    signal.addEventListener("abort", () => aborted.resolve());
+    called.resolve();
+    return new Promise(() => {});
+  };
+  return { handler, called: called.promise, aborted: aborted.promise };
+}
+
 async function sessionWithRing(bridge: Bridge, handler: ToolHandler<{ times: number }>, timeoutSeconds = 60): Promise<Session> {
   const ring = bridge.tool({ name: "ring", description: "Rings.", parameters, timeoutSeconds }, handler);
   return bridge.createSession({ session: "guard", tools: [ring], model: { type: "scripted", steps: [callRing, sayOutput] } });
@@ -59,53 +71,50 @@ test("a handler is aborted when its time is over; what it answers then is ignore
 
 test("a handler is aborted when its turn is cancelled", async (context) => {
   const bridge = await startBridge(context);
-  const called = deferred();
-  const aborted = deferred();
-  const session = await sessionWithRing(bridge, (_args, { signal }) => {
-    signal.addEventListener("abort", () => aborted.resolve());
-    called.resolve();
-    return new Promise(() => {});
-  });
+  const { handler, called, aborted } = waitingHandler();
+  const session = await sessionWithRing(bridge, handler);
   const turn = session.respond("Ring!");
-  await called.promise;
+  await called;
   assert.equal(await session.cancel(), 1);
   await assert.rejects(turn, (error) => OamError.is(error, "cancelled"));
-  await aborted.promise;
+  await aborted;
 });
 
 test("a handler is aborted when the bridge is closed", async (context) => {
   const bridge = await startBridge(context);
-  const called = deferred();
-  const aborted = deferred();
-  const session = await sessionWithRing(bridge, (_args, { signal }) => {
-    signal.addEventListener("abort", () => aborted.resolve());
-    called.resolve();
-    return new Promise(() => {});
-  });
+  const { handler, called, aborted } = waitingHandler();
+  const session = await sessionWithRing(bridge, handler);
   const turn = session.respond("Ring!");
-  await called.promise;
-  await Promise.all([bridge.close(), assert.rejects(turn, (error) => OamError.is(error, "shut_down")), aborted.promise]);
+  await called;
+  await Promise.all([bridge.close(), assert.rejects(turn, (error) => OamError.is(error, "shut_down")), aborted]);
 });
 
 test("a decision that is given up aborts its handlers, and the model hears of it", async (context) => {
   const bridge = await startBridge(context);
-  const called = deferred();
-  const aborted = deferred();
-  bridge.tool({ name: "ring", description: "Rings.", parameters }, (_args, { signal }) => {
-    signal.addEventListener("abort", () => aborted.resolve());
-    called.resolve();
-    return new Promise(() => {});
-  });
+  const { handler, called, aborted } = waitingHandler();
+  bridge.tool({ name: "ring", description: "Rings.", parameters }, handler);
   const canceller = new AbortController();
   const decision = bridge.decide(
     { situation: "?", options: ["yes", "no"], tools: ["ring"], model: { type: "scripted", steps: [callRing, callRing, { json: { choice: "yes" } }] } },
     { signal: canceller.signal },
   );
-  await called.promise;
+  await called;
   canceller.abort();
   await assert.rejects(decision, { name: "AbortError" });
-  await aborted.promise;
+  await aborted;
   assert.deepEqual(await bridge.request("ping"), {});
+});
+
+test("what is no tool is refused at once", async (context) => {
+  const bridge = await startBridge(context);
+  for (const handler of [undefined, null, "ring", {}]) {
+    assert.throws(() => bridge.tool({ name: "ring" }, handler as unknown as ToolHandler), /handler of the tool 'ring' is a function/);
+    assert.throws(() => bridge.onNotification("world/changed", handler as unknown as () => void), /'world\/changed' is a function/);
+  }
+  for (const definition of [undefined, null, {}, { name: 5 }]) {
+    assert.throws(() => bridge.tool(definition as unknown as { name: string }, () => "dong"), /has a 'name' that is text/);
+  }
+  await assert.rejects(bridge.createSession({ tools: "ring" as unknown as string[] }), /'tools' is an array/);
 });
 
 test("a tool that is not registered is named in the error, with those that are", async (context) => {

@@ -5,7 +5,8 @@
 ...     print((await session.respond("Got any swords?"))["text"])
 """
 
-from ._bridge import Bridge, _live_bridges
+from ._bridge import Bridge
+from ._bridge import _live_bridges as _live_bridges
 from ._errors import BridgeError
 from ._library import find_library, load_library
 from ._npc import NPC
@@ -36,7 +37,6 @@ __all__ = [
     "Turn",
     "Usage",
     "World",
-    "_live_bridges",
     "find_library",
     "find_program",
     "load_library",

@@ -7,35 +7,19 @@ import atexit
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import (
-    Any,
-    Callable,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import Any, Callable, TypeVar, cast, overload
 
 from . import _json
 from ._dispatch import Dispatcher
 from ._errors import BridgeError, shut_down
 from ._library import LibraryTransport, Path, find_library, places_of_library
 from ._npc import NPC
+from ._params import Unset, camel_case, given
 from ._process import Command, ProcessTransport, command_line, find_program, places_of_program
 from ._session import Session
 from ._settings import Settings
-from ._transport import Request, Transport, notification
-from ._types import (
-    AnyHandler,
-    Decision,
-    EventHandler,
-    Json,
-    Object,
-    OptionalObject,
-    Tools,
-    Unset,
-    camel_case,
-    given,
-)
+from ._transport import Request, Transport, notification, time_limit
+from ._types import AnyHandler, Decision, EventHandler, Json, Object, OptionalObject, Tools
 from ._world import World
 
 Handler = TypeVar("Handler", bound=AnyHandler)
@@ -95,6 +79,8 @@ class Bridge:
         environment: Mapping[str, str] | None = None,
         settings: Settings | None = None,
     ) -> None:
+        if loop is not None and not isinstance(loop, asyncio.AbstractEventLoop):
+            raise TypeError("'loop' is an event loop of asyncio.")
         if library is not None and (command is not None or environment is not None):
             raise ValueError("'library' runs oam in this process; 'command' and 'environment' are for one of its own.")
         self._dispatcher = Dispatcher(loop)
@@ -155,7 +141,8 @@ class Bridge:
         return self
 
     async def __aexit__(self, *_: Any) -> None:
-        self.close()
+        # The loop goes on while oam ends.
+        await asyncio.to_thread(self.close)
 
     def _forget(self) -> None:
         error = shut_down("The bridge belongs to the process that this one was forked from; make a new Bridge.")
@@ -183,7 +170,7 @@ class Bridge:
         return await self._dispatcher.request(method, params, on_event)
 
     def call_blocking(self, method: str, params: OptionalObject = None, timeout: float | None = 30.0) -> Json:
-        """A method's result, awaited on this thread for at most `timeout` seconds (None or 0: for ever).
+        """A method's result, awaited on this thread for at most `timeout` seconds (None, 0 or less: for ever).
 
         After that it raises `timeout` and the request is cancelled; over a process with it everything else that waits
         in the queue of the same session or NPC. Methods without a queue (decisions, content, barks) then go on there,
@@ -192,7 +179,8 @@ class Bridge:
         request: Request = self._dispatcher.make_request(method, params)
         if self._transport.is_receiving():
             raise RuntimeError("This thread brings the bridge's messages, so it cannot wait for one.")
-        response = self._transport.call(request, timeout if timeout and timeout > 0 else None)
+        self._dispatcher.leave_stopped_loop()
+        response = self._transport.call(request, time_limit(timeout))
         if "error" in response:
             raise BridgeError.from_json(response["error"])
         return response.get("result")
@@ -200,6 +188,8 @@ class Bridge:
     def on_notification(self, method: str, handler: EventHandler) -> None:
         """The handler gets the params of all notifications of a method, such as `supervisor/event`. There may be
         several."""
+        if not callable(handler):
+            raise TypeError(f"The handler of '{method}' is a function, not {handler!r}.")
         self._dispatcher.on_notification(method, handler)
 
     async def initialize(self, client_name: str = "python", worker_events: bool = False) -> Object:
@@ -209,6 +199,10 @@ class Bridge:
         client = {"name": client_name, **given(workerEvents=worker_events or None)}
         params = {"client": client, "protocolVersion": "1.0"}
         return cast(Object, await self.request("initialize", params))
+
+    async def model_availability(self) -> Object:
+        """Whether the system's model can be asked (`available`), and if not, why (`reason`)."""
+        return cast(Object, await self.request("model/availability"))
 
     # Tools
 
@@ -272,6 +266,13 @@ class Bridge:
         )
         result = await self.request("session/create", params)
         return Session(self, result["session"], result["warnings"])
+
+    def session(self, id: str) -> Session:
+        """A handle on a session that exists. Nothing is sent."""
+        return Session(self, id)
+
+    async def list_sessions(self) -> list[Object]:
+        return list((await self.request("session/list"))["sessions"])
 
     # Characters
 
@@ -362,7 +363,8 @@ class Bridge:
         """Decisions of a crowd, in the order of `requests`, each of which has the params of `decision/decide`. One
         that failed is `{"error": …}`. `settings` hold for all.
         """
-        params = given(requests=list(requests), maxConcurrency=max_concurrency, **camel_case(settings))
+        resolved = [{**request, **given(tools=self._definitions(request.get("tools")))} for request in requests]
+        params = given(requests=resolved, maxConcurrency=max_concurrency, **camel_case(settings))
         return list((await self.request("decision/decideMany", params))["results"])
 
     async def generate(

@@ -37,7 +37,7 @@ class Pending:
 
 class Dispatcher:
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        self._loop = loop
+        self._loop = self._given_loop = loop
         self._transport: Transport | None = None
         self._lock = threading.Lock()
         self._draining = threading.RLock()
@@ -82,6 +82,8 @@ class Dispatcher:
         pending = Pending(request, self._bind().create_future(), on_event, on_result)
         self._pending[request.id] = pending
         try:
+            if self._closed:
+                raise shut_down()
             self.transport.send(request.line)
         except BridgeError:
             self._pending.pop(request.id, None)
@@ -136,6 +138,13 @@ class Dispatcher:
         running.call_soon(self._drain)
         return running
 
+    def leave_stopped_loop(self) -> None:
+        """Has handlers and tools run on threads until the next request on a loop, if nothing else runs them."""
+        with self._lock:
+            loop = self._loop
+            if loop is not None and loop is not self._given_loop and not loop.is_running() and not self._pending:
+                self._loop = None
+
     # Messages of the bridge
 
     def received(self, item: Object | BridgeError) -> None:
@@ -151,6 +160,9 @@ class Dispatcher:
         except RuntimeError:
             pass  # The loop is closed.
         self._drain()
+
+    def _is_on_loop(self) -> bool:
+        return self._loop is not None and is_current(self._loop)
 
     def _drain_on(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._loop is loop:
@@ -221,10 +233,14 @@ class Dispatcher:
         self._subscriptions.pop(subscription, None)
 
     def call(self, handler: Callable[[Any], Any], argument: Any) -> None:
-        """Runs a handler of the program. What it raises is logged: nobody here can do more about it."""
+        """Runs a handler of the program. What it raises is logged: nobody here can do more about it. Only an event loop
+        ends by what ends programs; the transport's thread has to go on.
+        """
         try:
             result = handler(argument)
-        except Exception:
+        except BaseException as error:
+            if isinstance(error, (KeyboardInterrupt, SystemExit)) and self._is_on_loop():
+                raise
             log.exception("An event handler failed")
             return
         if inspect.isawaitable(result):

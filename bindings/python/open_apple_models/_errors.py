@@ -15,7 +15,8 @@ class BridgeError(Exception):
     """A request that failed.
 
     Decide by `name`, which is stable (`session_not_found`, `guardrail_violation`, `cancelled`, …; None where the error
-    has none). `message` is a sentence for people, `data` what else the error says.
+    has none). `code` is JSON-RPC's number of it, 0 for errors of this package; `message` is a sentence for people;
+    `data` is what else the error says.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -46,8 +47,13 @@ class BridgeError(Exception):
         return f"{self.message} ({self.name}, {self.code})" if self.name else f"{self.message} ({self.code})"
 
 
-def shut_down(message: str = "The bridge is closed.", **data: Any) -> BridgeError:
-    return BridgeError(SHUT_DOWN, message, {"code": "shut_down", **data})
+def shut_down(message: str = "The bridge is closed.") -> BridgeError:
+    return BridgeError(SHUT_DOWN, message, {"code": "shut_down"})
+
+
+def process_exited(message: str, exit_code: int | None, signal: str | None, stderr: list[str]) -> BridgeError:
+    data = {"code": "process_exited", "exitCode": exit_code, "signal": signal, "stderr": stderr}
+    return BridgeError(0, message, data)
 
 
 def timed_out(method: str, seconds: float) -> BridgeError:

@@ -50,7 +50,8 @@ def _convert(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8")
-    if callable(getattr(value, "tolist", None)):
+    # Asked of the type: mocks and proxies have every attribute.
+    if callable(getattr(type(value), "tolist", None)):
         return value.tolist()
     if isinstance(value, Mapping):
         return dict(value)

@@ -16,7 +16,7 @@ from typing import Any, Union
 from ._errors import BridgeError, shut_down
 from ._places import PACKAGE, build_folders, installed
 from ._settings import Settings, as_options
-from ._transport import SHUTDOWN, Received, Request, Transport
+from ._transport import SHUTDOWN, Received, Request, Transport, log
 from ._types import Object
 
 Path = Union[str, "os.PathLike[str]"]
@@ -26,8 +26,11 @@ _NAME = {
     "win32": "OpenAppleModelsFFI.dll",
 }.get(sys.platform, "libOpenAppleModelsFFI.so")
 
-_INVALID_UTF8 = -2
+_GIVEN_UP = -3
 _LONGEST_MS = 2**31 - 1
+
+CLOSING_SECONDS = 5.0
+"""How long closing waits for blocking calls and for a handler that runs on the library's thread."""
 
 _Callback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
 
@@ -42,7 +45,7 @@ def find_library(library: Path | None = None) -> str:
     for name, path in (("'library'", library), ("OAM_LIBRARY", os.environ.get("OAM_LIBRARY"))):
         if path:
             if not os.path.isfile(path):
-                raise OSError(f"{name} names '{os.fspath(path)}', which is not there.")
+                raise OSError(f"{name} names '{os.fspath(path)}', where there is no file.")
             return os.path.abspath(path)
     for folder in [PACKAGE, *build_folders()]:
         if (folder / _NAME).is_file():
@@ -107,14 +110,8 @@ class LibraryTransport(Transport):
         self._destroyed = False
 
     def _create(self, settings: Settings) -> Any:
-        settings = _with_worker(settings)
-        if settings:
-            options = as_options(settings).encode()
-            handle = self._library.oam_bridge_create_with_options(self._callback, None, options)
-        else:
-            handle = self._library.oam_bridge_create(self._callback, None)
-        if not handle and settings:
-            raise ValueError(f"The library refuses these 'settings': {settings}.")
+        options = as_options(_with_worker(settings)).encode()
+        handle = self._library.oam_bridge_create_with_options(self._callback, None, options)
         if not handle:
             raise OSError("The library cannot make a bridge. OAM_BRIDGE_LOG=error may tell why.")
         return handle
@@ -129,8 +126,8 @@ class LibraryTransport(Transport):
 
     def send(self, line: bytes) -> None:
         with self._call(blocking=False):
-            if self._library.oam_bridge_send(self._handle, line) == _INVALID_UTF8:
-                raise ValueError("The message is not valid UTF-8.")
+            if self._library.oam_bridge_send(self._handle, line) == _GIVEN_UP:
+                raise shut_down("The bridge was given up: its handlers did not take messages. Make a new Bridge.")
 
     def call(self, request: Request, seconds: float | None) -> Object:
         milliseconds = 0 if seconds is None else max(1, min(round(seconds * 1000), _LONGEST_MS))
@@ -184,6 +181,9 @@ class LibraryTransport(Transport):
             self._received(json.loads(line))
         finally:
             self._receiving = None
+            if self._end is not None:
+                with self._idle:
+                    self._idle.notify_all()
 
     def is_receiving(self) -> bool:
         return self._receiving == threading.get_ident()
@@ -193,10 +193,23 @@ class LibraryTransport(Transport):
             self._end = self._end or shut_down()
             if self._blocking and not self._destroyed:
                 self._library.oam_bridge_send(self._handle, SHUTDOWN)
-            self._idle.wait_for(lambda: self._calls == 0)
+            is_quiet = self._idle.wait_for(self._is_quiet, CLOSING_SECONDS)
             if self._destroyed:
                 return
             self._destroyed = True
+        if is_quiet:
+            self._library.oam_bridge_destroy(self._handle)
+        else:
+            log.warning("A handler does not return; its bridge ends when it does.")
+            with contextlib.suppress(RuntimeError):  # The program ends, and with it everything.
+                threading.Thread(target=self._destroy_once_quiet, name="oam-close", daemon=True).start()
+
+    def _is_quiet(self) -> bool:
+        return self._calls == 0 and self._receiving is None
+
+    def _destroy_once_quiet(self) -> None:
+        with self._idle:
+            self._idle.wait_for(self._is_quiet)
         self._library.oam_bridge_destroy(self._handle)
 
     def forget(self, error: BridgeError) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, cast
 
 from ._dispatch import Pending
+from ._params import given
 from ._stream import LineReader, Stream
-from ._types import EventHandler, Json, Object, OptionalObject, Reply, Tools, given
+from ._types import EventHandler, Json, Object, OptionalObject, Reply, Tools
 
 if TYPE_CHECKING:
     from ._bridge import Bridge

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-from ._errors import BridgeError, shut_down, timed_out
+from ._errors import BridgeError, process_exited, shut_down, timed_out
 from ._places import build_folders, installed
 from ._settings import Settings, as_flags
 from ._transport import SHUTDOWN, Ended, Received, Request, Transport, log
@@ -110,9 +110,11 @@ class ProcessTransport(Transport):
             for work in (self._read, self._write, self._read_log)
         ]
         self._reader, self._writer, self._logger = self._threads
-        for thread in self._threads:
-            thread.start()
+        # Before anybody can notice that the process has ended: requests tell that, not the constructor.
         self._greeting = self._begin_call(Request.of("hello", "initialize", {"client": {"name": "python"}}))
+        # The reader last: it waits for the end of the log, and a process may have ended by now.
+        for thread in reversed(self._threads):
+            thread.start()
 
     def __str__(self) -> str:
         return f"the process {self._process.pid} of {self._program}"
@@ -252,14 +254,17 @@ class ProcessTransport(Transport):
             self._end = shut_down() if self._closing else self._died(code)
             self._outgoing.put(None)
             waiting, self._waiting = self._waiting, {}
-        for answer in waiting.values():
+        for answer in list(waiting.values()):
             answer.set_exception(self._end.copy())
         self._tell_end(self._end)
 
     def _died(self, code: int) -> BridgeError:
-        words = f" Its last words: {' / '.join(self._last_lines)}" if self._last_lines else ""
-        how = f"was killed by {_signal_name(-code)}" if code < 0 else f"exited with code {code}"
-        return shut_down(f"{self._program} {how}; make a new Bridge.{words}", exitCode=code)
+        lines = list(self._last_lines)
+        words = f" Its last words: {' / '.join(lines)}" if lines else ""
+        killed_by = _signal_name(-code) if code < 0 else None
+        how = f"was killed by {killed_by}" if killed_by else f"exited with code {code}"
+        message = f"{self._program} {how}; make a new Bridge.{words}"
+        return process_exited(message, None if killed_by else code, killed_by, lines)
 
     def _kill(self) -> None:
         """Ends the process and what it started."""

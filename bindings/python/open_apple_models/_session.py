@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
 from ._dispatch import Pending
-from ._stream import Stream, text_of
-from ._types import EventHandler, Object, Tools, Turn, camel_case, given
+from ._params import camel_case, given
+from ._stream import Stream, text_so_far
+from ._types import EventHandler, Object, Tools, Turn
 
 if TYPE_CHECKING:
     from ._bridge import Bridge
@@ -40,24 +41,22 @@ class Session:
 
         If the task that waits is cancelled, the turn is cancelled too.
         """
-
         call = self.bridge._dispatcher.call
 
         def on_both(event: Object) -> None:
             if on_event is not None:
                 call(on_event, event)
-            text = text_of(event)
-            if on_text is not None and text is not None:
-                call(on_text, text)
+            if on_text is not None and event.get("type") == "text":
+                call(on_text, event["delta"])
 
         streams = on_text is not None or on_event is not None
         turn = self._begin_turn(prompt, schema, on_both if streams else None, policy)
         return cast(Turn, await self.bridge._dispatcher.finish(turn))
 
     def stream(self, prompt: str, schema: Mapping[str, Any] | None = None, **policy: Any) -> Stream[Turn]:
-        """A turn whose text is iterated over as it comes: `async for text in session.stream("Hello!")`."""
+        """A turn to be iterated over: each item is the whole text so far."""
         dispatcher = self.bridge._dispatcher
-        return Stream(dispatcher, lambda on_event: self._begin_turn(prompt, schema, on_event, policy), text_of)
+        return Stream(dispatcher, lambda on_event: self._begin_turn(prompt, schema, on_event, policy), text_so_far)
 
     def _begin_turn(
         self, prompt: str, schema: Mapping[str, Any] | None, on_event: EventHandler | None, policy: Mapping[str, Any]

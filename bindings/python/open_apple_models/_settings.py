@@ -63,5 +63,6 @@ def _check(settings: Settings) -> None:
     for name in settings:
         if name not in Settings.__annotations__:
             raise ValueError(f"'settings' has no member '{name}'. It may have: {', '.join(Settings.__annotations__)}.")
-    if isinstance(settings.get("worker"), str):
-        raise ValueError("'settings.worker' is a list: the program and its arguments.")
+    worker = settings.get("worker", [])
+    if isinstance(worker, (str, bytes)) or not all(isinstance(word, str) for word in worker):
+        raise ValueError("'settings.worker' is a list of texts: the program and its arguments.")

@@ -42,9 +42,15 @@ class Stream(Generic[Result]):
             self._turn = self._begin(_feeder(self._items, self._read))
             self._turn.future.add_done_callback(_ender(self._items))
         future = self._turn.future
-        item = None if future.done() and self._items.empty() else await self._items.get()
+        try:
+            item = None if future.done() and self._items.empty() else await self._items.get()
+        except asyncio.CancelledError:
+            # Whoever holds the task holds the stream, so the turn may not wait for it to be dropped.
+            await self.aclose()
+            raise
         if item is not None:
             return item
+        self._items.put_nowait(None)  # For another task that waits for an item.
         if not future.cancelled():
             await future
         raise StopAsyncIteration
@@ -86,9 +92,9 @@ def _ender(items: asyncio.Queue[str | None]) -> Callable[[Any], None]:
     return lambda _: items.put_nowait(None)
 
 
-def text_of(event: Object) -> str | None:
-    """What a session says more; all of it if it started over."""
-    return str(event.get("delta", "")) if event.get("type") == "text" else None
+def text_so_far(event: Object) -> str | None:
+    """The whole text of a session so far, if the event has changed it."""
+    return str(event["text"]) if event.get("type") == "text" else None
 
 
 class LineReader:

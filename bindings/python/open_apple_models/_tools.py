@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import inspect
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Callable
 
 from ._transport import log, refusal, response
@@ -83,23 +83,27 @@ class Toolbox:
         handler: AnyHandler,
         timeout: float | None,
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"The name of a tool is text, not {name!r}.")
+        if not callable(handler):
+            raise TypeError(f"The handler of the tool '{name}' is a function, not {handler!r}.")
         definition: Object = {"name": name, "description": description, "parameters": parameters or _NO_ARGUMENTS}
         if timeout is not None:
             definition["timeoutSeconds"] = timeout
         self._tools[name] = _Tool(definition, handler, _takes_context(handler))
 
     def definitions(self, tools: Tools | None) -> list[Object]:
-        if isinstance(tools, (str, Mapping)):
+        if isinstance(tools, (str, Mapping)) or not (tools is None or isinstance(tools, Iterable)):
             raise TypeError("'tools' is a list of names and definitions.")
         wanted: Tools = list(self._tools) if tools is None else tools
         return [dict(tool) if isinstance(tool, Mapping) else dict(self._named(tool).definition) for tool in wanted]
 
     def _named(self, name: str) -> _Tool:
-        try:
-            return self._tools[name]
-        except KeyError:
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
             known = ", ".join(self._tools) or "none"
-            raise KeyError(f"No tool '{name}' is registered. Registered: {known}.") from None
+            raise KeyError(f"No tool '{name}' is registered. Registered: {known}.")
+        return tool
 
     def start(self, id: str, params: Object) -> None:
         """Begins a call; its answer is sent when the handler is done."""

@@ -10,6 +10,8 @@ import abc
 import contextlib
 import dataclasses
 import logging
+import math
+import threading
 from collections.abc import Mapping
 from typing import Any, Callable
 
@@ -63,6 +65,15 @@ class Request:
         return notification(f"{kind}/cancel", {kind: owner})
 
 
+def time_limit(seconds: float | None) -> float | None:
+    """How long a blocking call waits; None is for ever. Raises `ValueError` for what is no time."""
+    if seconds is None or seconds <= 0:
+        return None
+    if math.isnan(seconds):
+        raise ValueError("'timeout' is NaN: give seconds, or None to wait for ever.")
+    return seconds if seconds <= threading.TIMEOUT_MAX else None
+
+
 def notification(method: str, params: Mapping[str, Any] | None) -> bytes:
     return _json.encode({"jsonrpc": "2.0", "method": method, "params": {} if params is None else params})
 
@@ -85,11 +96,13 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def send(self, line: bytes) -> None:
-        """Accepts the line and returns at once. Raises `shut_down` once the transport is closed or has ended."""
+        """Accepts the line and returns at once. Raises `shut_down` once the transport is closed, `process_exited`
+        once `oam` has ended by itself."""
 
     @abc.abstractmethod
     def call(self, request: Request, seconds: float | None) -> Object:
-        """Waits for the request's response, which is not handed to `received`. Raises `timeout` or `shut_down`."""
+        """Waits for the request's response, which is not handed to `received`. Raises `timeout`, or what `send`
+        raises."""
 
     def give_up(self, request: Request) -> None:
         """Cancels a request whose response nobody awaits any more, as far as that can be done."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import math
 import os
 import signal
 import subprocess
@@ -13,9 +15,11 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest import mock
 
 from open_apple_models import BridgeError, ToolContext, find_library, find_program
 from open_apple_models._bridge import _live_bridges
+from open_apple_models._library import LibraryTransport
 
 from .support import (
     PATIENCE,
@@ -54,8 +58,10 @@ class BlockingCalls(BridgeCase):
         self.assertEqual(turn["text"], "In time.")
 
     def test_a_call_has_no_time_limit_if_it_wants_none(self) -> None:
-        for unlimited in (None, 0, -1):
+        for unlimited in (None, 0, -1, math.inf, 1e300):
             self.assertEqual(self.bridge.call_blocking("ping", timeout=unlimited), {})
+        with self.assertRaisesRegex(ValueError, "'timeout' is NaN"):
+            self.bridge.call_blocking("ping", timeout=math.nan)
 
     def test_a_call_after_close_is_refused(self) -> None:
         self.bridge.close()
@@ -86,6 +92,32 @@ class BlockingCalls(BridgeCase):
         session = self.bridge.call_blocking("session/create", params)["session"]
         turn = self.bridge.call_blocking("session/respond", {"session": session, "prompt": "?"})
         self.assertEqual(turn["text"], "7")
+
+    def test_tools_run_on_threads_when_the_event_loop_has_stopped(self) -> None:
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        self.bridge.register_tool("ring", "Rings.", None, lambda _: "dong")
+        model = scripted(calls("ring"), {"template": "{toolOutput}"}, calls("ring"), {"template": "{toolOutput}"})
+        session = loop.run_until_complete(soon(self.bridge.create_session(tools=["ring"], model=model)))
+        params = {"session": session.id, "prompt": "?"}
+        self.assertEqual(self.bridge.call_blocking("session/respond", params, timeout=PATIENCE)["text"], "dong")
+        self.assertEqual(loop.run_until_complete(soon(session.respond("!")))["text"], "dong")
+
+    def test_a_handler_that_raises_what_ends_threads_ends_nothing(self) -> None:
+        class EndOfThread(BaseException):
+            pass
+
+        for error in (EndOfThread, SystemExit, KeyboardInterrupt, asyncio.CancelledError):
+            with self.subTest(error), self.assertLogs("open_apple_models", "ERROR"):
+
+                def fail(_: Any, error: type[BaseException] = error) -> None:
+                    raise error
+
+                self.bridge.on_notification("session/event", fail)
+                session = self.bridge.call_blocking("session/create", {"model": scripted({"text": "Aye."})})["session"]
+                params = {"session": session, "prompt": "?", "stream": True}
+                turn = self.bridge.call_blocking("session/respond", params, timeout=PATIENCE)
+                self.assertEqual(turn["text"], "Aye.")
 
     def test_a_handler_that_would_wait_for_itself_is_told_so(self) -> None:
         raised: list[Exception] = []
@@ -119,6 +151,30 @@ class BlockingCalls(BridgeCase):
         self.assertEqual([world["world"] for world in worlds], [f"w{n}" for n in range(40)])
 
 
+class Mistakes(BridgeCase):
+    def test_what_is_no_function_is_refused_at_once(self) -> None:
+        mistakes: list[Any] = [None, "ring", {}]
+        for mistake in mistakes:
+            with self.assertRaisesRegex(TypeError, "'ring' is a function"):
+                self.bridge.register_tool("ring", "Rings.", None, mistake)
+            with self.assertRaisesRegex(TypeError, "'world/changed' is a function"):
+                self.bridge.on_notification("world/changed", mistake)
+
+    def test_names_of_tools_are_text(self) -> None:
+        names: list[Any] = [None, 5, []]
+        for name in names:
+            with self.assertRaisesRegex(TypeError, "The name of a tool is text"):
+                self.bridge.register_tool(name, "Rings.", None, len)
+            with self.assertRaisesRegex(KeyError, "Registered: none"):
+                self.bridge.tool_definitions([name])
+        with self.assertRaisesRegex(TypeError, "'tools' is a list"):
+            self.bridge.tool_definitions(5)  # type: ignore[arg-type]
+
+    def test_a_loop_is_one(self) -> None:
+        with self.assertRaisesRegex(TypeError, "'loop'"):
+            self.open_bridge(loop="uvloop")
+
+
 @over_both_transports
 class SettingsOfABridge(BridgeCase):
     def test_settings_hold(self) -> None:
@@ -134,6 +190,16 @@ class SettingsOfABridge(BridgeCase):
     def test_a_name_that_is_no_setting_is_refused(self) -> None:
         with self.assertRaisesRegex(ValueError, "colour.*workers"):
             self.open_bridge(settings={"colour": "red"})
+
+    def test_a_setting_that_cannot_be_used_is_told_by_the_first_request(self) -> None:
+        log = contextlib.nullcontext() if self.transport == "library" else self.assertLogs("open_apple_models")
+        with log, self.assertRaisesRegex(BridgeError, "workers"):
+            self.open_bridge(settings={"workers": "many"}).call_blocking("ping")
+
+    def test_a_worker_that_is_no_list_of_texts_is_refused(self) -> None:
+        for worker in ("oam worker", b"oam", [5]):
+            with self.assertRaisesRegex(ValueError, "'settings.worker' is a list of texts"):
+                self.open_bridge(settings={"worker": worker})
 
     def test_a_worker_process_is_named(self) -> None:
         bridge = self.open_bridge(settings={"worker": [str(find_program()), "worker", "scripted"], "spare": False})
@@ -237,6 +303,55 @@ class Closing(BridgeCase):
             self.assertIn(error.name, ("shut_down", "cancelled"))
         self.assertFalse(self.bridge.is_open)
 
+    async def test_a_request_while_another_thread_closes_is_refused(self) -> None:
+        close, closing, may_close = self.bridge._transport.close, threading.Event(), threading.Event()
+
+        def close_slowly() -> None:
+            closing.set()
+            may_close.wait(PATIENCE)
+            close()
+
+        with mock.patch.object(self.bridge._transport, "close", close_slowly), ThreadPoolExecutor(1) as thread:
+            closed = thread.submit(self.bridge.close)
+            self.assertTrue(closing.wait(PATIENCE))
+            with self.assertRaises(BridgeError) as refused:
+                await soon(self.bridge.request("ping"))
+            may_close.set()
+            closed.result(PATIENCE)
+        self.assertEqual(refused.exception.name, "shut_down")
+
+    def test_a_handler_that_does_not_return_holds_up_closing_for_a_time_only(self) -> None:
+        entered, may_return = threading.Event(), threading.Event()
+        self.addCleanup(may_return.set)
+
+        def wait(_: Any) -> None:
+            entered.set()
+            may_return.wait(PATIENCE * 2)
+
+        self.bridge.on_notification("world/changed", wait)
+        self.bridge.call_blocking("world/create", {"world": "w"})
+        self.bridge.call_blocking("world/subscribe", {"world": "w"})
+        self.bridge.notify("world/set", {"world": "w", "path": "a", "value": 1})
+        self.assertTrue(entered.wait(PATIENCE))
+        with (
+            mock.patch("open_apple_models._library.CLOSING_SECONDS", 0.1),
+            mock.patch("open_apple_models._process.CLOSING_SECONDS", (0.1, 0.1)),
+            ThreadPoolExecutor(1) as thread,
+        ):
+            thread.submit(self.bridge.close).result(PATIENCE)
+        self.assertFalse(self.bridge.is_open)
+        may_return.set()
+
+    def test_a_bridge_that_the_library_gave_up_says_so(self) -> None:
+        transport = self.bridge._transport
+        if not isinstance(transport, LibraryTransport):
+            self.skipTest("a process is told by its end")
+        with (
+            mock.patch.object(transport._library, "oam_bridge_send", return_value=-3),
+            self.assertRaisesRegex(BridgeError, "given up.*Make a new Bridge"),
+        ):
+            self.bridge.notify("ping")
+
     def test_closing_twice_is_fine(self) -> None:
         self.bridge.close()
         self.bridge.close()
@@ -288,9 +403,7 @@ class Closing(BridgeCase):
             "bridge.notify('ping')\n"
             "print('end')\n"
         )
-        program = [sys.executable, "-X", "dev", "-c", source]
-        done = subprocess.run(program, env=environment_of_tests(), capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "end\n", ""))
+        self.assert_prints("end\n", "-X", "dev", "-c", source)
 
     def test_a_fork_does_not_touch_its_parents_bridge(self) -> None:
         if not hasattr(os, "fork"):
@@ -309,9 +422,13 @@ class Closing(BridgeCase):
             "else:\n"
             "    print(os.waitpid(child, 0)[1], bridge.call_blocking('ping'))\n"
         )
-        program = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", source]
+        self.assert_prints("shut_down\n0 {}\n", "-W", "ignore::DeprecationWarning", "-c", source)
+
+    def assert_prints(self, output: str, *arguments: str) -> None:
+        """Python with these arguments prints just the output, and ends well."""
+        program = [sys.executable, *arguments]
         done = subprocess.run(program, env=environment_of_tests(), capture_output=True, text=True, timeout=PATIENCE)
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "shut_down\n0 {}\n", ""))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, output, ""))
 
     def _named(self) -> str:
         return f"library={find_library()!r}" if self.transport == "library" else f"command={find_program()!r}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -72,10 +71,8 @@ class Documents(unittest.TestCase):
         names = [name for name in open_apple_models.__all__ if not name.startswith("_")]
         self.assertEqual([name for name in names if f"`{name}" not in text], [])
 
-    def test_the_versions_agree(self) -> None:
+    def test_the_package_has_the_version_and_the_licence_of_the_project(self) -> None:
         cargo = (ROOT / "Cargo.toml").read_text(encoding="utf-8")
-        self.assertIn(f'version = "{open_apple_models.__version__}"', cargo)
-
-    @unittest.skipUnless(os.name == "posix", "the script is for a POSIX shell")
-    def test_the_types_are_shipped(self) -> None:
-        self.assertTrue((PACKAGE / "open_apple_models" / "py.typed").is_file())
+        (version,) = re.findall(r'^\[workspace\.package\]\nversion = "(.*)"', cargo, flags=re.MULTILINE)
+        self.assertEqual(open_apple_models.__version__, version)
+        self.assertEqual((PACKAGE / "LICENSE").read_bytes(), (ROOT / "LICENSE").read_bytes())

@@ -6,56 +6,25 @@ import asyncio
 from typing import Any
 from unittest import mock
 
-from open_apple_models import BridgeError, ToolContext
+from open_apple_models import BridgeError
 
 from .support import BridgeCase, calls, over_both_transports, scripted, soon
 
 
 @over_both_transports
 class Characters(BridgeCase):
-    async def test_an_npc_talks_and_shows_it(self) -> None:
-        handled: list[str | None] = []
-
-        @self.bridge.tool(
-            "check_inventory", "Counts an item.", {"type": "object", "properties": {"item": {"type": "string"}}}
-        )
-        def check_inventory(_: dict[str, Any], context: ToolContext) -> dict[str, int]:
-            handled.append(context.npc)
-            return {"count": 3}
-
-        reply = {
-            "emotion": "proud",
-            "line": "Three swords, lad.",
-            "player_options": ["Buy.", "Leave."],
-            "ends_conversation": False,
-        }
-        world = await self.bridge.create_world({"player": {"gold": 60}}, world="village")
-        npc = await self.bridge.create_npc(
-            {"name": "Gorm", "role": "the smith"},
-            tools=["check_inventory"],
-            world=world,
-            options={"groundingTool": "check_inventory", "worldReadable": []},
-            model=scripted(calls("check_inventory", item="sword"), {"json": reply}, {"text": "Hot iron!"}),
-            npc="gorm",
-        )
-        self.assertEqual(npc.tools, ["check_inventory"])
-        lines: list[str] = []
-        emotions: list[str] = []
-        said = await soon(npc.talk("Swords?", context={"rain": True}, on_line=lines.append, on_emotion=emotions.append))
-        self.assertEqual((said["line"], said["emotion"]), ("Three swords, lad.", "proud"))
-        self.assertEqual(said["playerOptions"], ["Buy.", "Leave."])
-        self.assertEqual(lines[-1], said["line"])
-        self.assertEqual(emotions, ["proud"])
-        self.assertEqual(handled, ["gorm"])
-        self.assertEqual(await soon(npc.bark("Rain.")), "Hot iron!")
-        (listed,) = await self.bridge.list_npcs()
-        self.assertEqual((listed["turnCount"], listed["world"]), (1, "village"))
+    async def test_decisions_of_a_crowd_may_name_tools(self) -> None:
+        self.bridge.register_tool("look", "Looks.", None, lambda _: "a wolf")
+        model = scripted(calls("look"), {"json": {"choice": "flee"}})
+        request = {"situation": "?", "options": ["stay", "flee"], "tools": ["look"]}
+        (decision,) = await soon(self.bridge.decide_many([request], model=model))
+        self.assertEqual(decision["toolCalls"][0]["output"], "a wolf")
 
     async def test_restoring_keeps_what_is_not_named_and_drops_what_is_none(self) -> None:
         self.bridge.register_tool("ring", "Rings.", None, lambda _: "dong")
-        await self.bridge.create_world(world="village")
+        world = await self.bridge.create_world(world="village")
         model = scripted()
-        npc = await self.bridge.create_npc({"name": "Gorm"}, tools=["ring"], world="village", model=model, npc="gorm")
+        npc = await self.bridge.create_npc({"name": "Gorm"}, tools=["ring"], world=world, model=model, npc="gorm")
         state = await soon(npc.state())
         kept = await self.bridge.restore_npc(state, npc="kept", model=model)
         self.assertIn("ring", kept.tools)
@@ -72,16 +41,19 @@ class Characters(BridgeCase):
             await soon(self.bridge.world("nowhere").get())
         self.assertEqual(nowhere.exception.name, "world_not_found")
 
+    async def test_handles_lists_and_the_model_are_to_be_had(self) -> None:
+        await self.bridge.create_session(session="guard", model=scripted({"text": "Who goes there?"}))
+        await self.bridge.create_npc({"name": "Gorm"}, npc="gorm", model=scripted())
+        self.assertEqual((await soon(self.bridge.session("guard").respond("Hello?")))["text"], "Who goes there?")
+        self.assertEqual([each["session"] for each in await self.bridge.list_sessions()], ["guard"])
+        self.assertEqual([each["npc"] for each in await self.bridge.list_npcs()], ["gorm"])
+        self.assertIsInstance((await self.bridge.model_availability())["available"], bool)
+
     async def test_an_npc_decides(self) -> None:
         npc = await self.bridge.create_npc({"name": "Snik"}, model=scripted())
         choice = {"json": {"reasoning": "Timid.", "choice": "flee", "confidence": 80}}
         decision = await soon(self.bridge.decide("A knight!", ["fight", "flee"], actor=npc, model=scripted(choice)))
         self.assertEqual((decision["optionID"], decision["confidence"], decision["isFallback"]), ("flee", 80, False))
-
-    async def test_a_decision_that_is_blocked_falls_back(self) -> None:
-        blocked = scripted({"error": "guardrail_violation"})
-        decision = await soon(self.bridge.decide("War!", ["fight", "flee"], fallback="flee", model=blocked))
-        self.assertEqual((decision["optionID"], decision["isFallback"]), ("flee", True))
 
 
 @over_both_transports

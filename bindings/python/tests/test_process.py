@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -50,10 +51,24 @@ class Dying(BridgeCase):
         for pending in (turn, call, self.bridge.request("ping")):
             with self.assertRaises(BridgeError) as died:
                 await soon(pending)
-            self.assertEqual(died.exception.name, "shut_down")
+            self.assertEqual((died.exception.code, died.exception.name), (0, "process_exited"))
         if os.name == "posix":
             self.assertIn("SIGKILL", died.exception.message)
+            self.assertEqual((died.exception.data["exitCode"], died.exception.data["signal"]), (None, "SIGKILL"))
         self.assertIsNotNone(process_of(self.bridge).returncode, "it is a zombie")
+
+    def test_a_process_that_ends_before_the_threads_begin_fails_what_is_pending(self) -> None:
+        start = threading.Thread.start
+
+        def start_slowly(thread: threading.Thread) -> None:
+            start(thread)
+            time.sleep(0.05)
+
+        with mock.patch.object(threading.Thread, "start", start_slowly):
+            bridge = Bridge(command=[sys.executable, "-S", "-c", "import os; os._exit(3)"])
+        self.addCleanup(bridge.close)
+        with self.assertRaisesRegex(BridgeError, "exited with code 3"):
+            bridge.call_blocking("ping", timeout=PATIENCE)
 
     def test_a_program_that_cannot_run_says_why(self) -> None:
         bridge = Bridge(command=[sys.executable, "-c", PRINTS])
@@ -61,6 +76,7 @@ class Dying(BridgeCase):
         with self.assertLogs("open_apple_models"), self.assertRaises(BridgeError) as ended:
             bridge.call_blocking("ping", timeout=PATIENCE)
         self.assertRegex(str(ended.exception), "exited with code 3.*no such model")
+        self.assertEqual((ended.exception.data["exitCode"], ended.exception.data["stderr"]), (3, ["no such model"]))
 
     def test_a_program_that_says_nonsense_is_told_of(self) -> None:
         source = "import sys; print('Welcome!', flush=True); sys.stdin.read()"

@@ -168,7 +168,7 @@ class Player:
         if do in BRIDGE_STEPS:
             return described(await getattr(self.bridge, BRIDGE_STEPS[do])(**arguments))
         if do in SESSION_STEPS:
-            session = Session(self.bridge, step["session"])
+            session = self.bridge.session(step["session"])
             callbacks = shown.of_session() if streams else {}
             if "instructions" in arguments:
                 arguments["text"] = arguments.pop("instructions")

@@ -16,12 +16,18 @@ namespace OpenAppleModels
             return (call, reply) => Start(call, reply, work);
         }
 
+        /// <summary>The output of a tool that answers at once: it cannot be work that has only begun.</summary>
+        public static object Finished(object output) =>
+            output is Task
+                ? throw new InvalidOperationException("The tool returned a task: register it with RegisterAsyncTool, which waits for its result.")
+                : output;
+
         private static void Start(ToolCall call, ToolReply reply, Func<ToolCall, CancellationToken, Task<object>> work)
         {
             // Not disposed: a token without a timer holds nothing, and the work may look at it after it was cancelled.
             var cancellation = new CancellationTokenSource();
             reply.Cancelled += cancellation.Cancel;
-            Task<object> task = work(call, cancellation.Token);
+            Task<object> task = work(call, cancellation.Token) ?? throw new InvalidOperationException("The tool returned no task.");
             task.ContinueWith(
                 done => Answer(call, reply, done), CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
         }

@@ -36,7 +36,7 @@ namespace OpenAppleModels
             {
                 WriteObject(WithTextKeys(entries));
             }
-            else if (value is IEnumerable items)
+            else if (value is IEnumerable items && !IsOfTheEngine(value))
             {
                 WriteArray(items);
             }
@@ -81,6 +81,16 @@ namespace OpenAppleModels
                     throw new ArgumentException(
                         $"A value of type {value.GetType().FullName} cannot be written as JSON: make it text, a number, a dictionary or a list.");
             }
+        }
+
+        /// <summary>An engine's object may happen to be a sequence: a <c>Transform</c> is one of its children.</summary>
+        private static bool IsOfTheEngine(object value)
+        {
+#if UNITY_5_3_OR_NEWER
+            return value is UnityEngine.Object;
+#else
+            return false;
+#endif
         }
 
         private void WriteObject(IEnumerable<KeyValuePair<string, object>> members)
@@ -146,55 +156,49 @@ namespace OpenAppleModels
         private void WriteString(string text)
         {
             output.Append('"');
+            int written = 0;
             for (int i = 0; i < text.Length; i++)
             {
-                char character = text[i];
-                if (char.IsHighSurrogate(character) && i + 1 < text.Length && char.IsLowSurrogate(text[i + 1]))
+                if (char.IsHighSurrogate(text[i]) && i + 1 < text.Length && char.IsLowSurrogate(text[i + 1]))
                 {
-                    output.Append(character).Append(text[++i]);
+                    i++;
                 }
-                else
+                else if (EscapeOf(text[i]) is string escape)
                 {
-                    WriteCharacter(character);
+                    output.Append(text, written, i - written).Append(escape);
+                    written = i + 1;
                 }
             }
-            output.Append('"');
+            output.Append(text, written, text.Length - written).Append('"');
         }
 
-        private void WriteCharacter(char character)
+        /// <summary>What stands for a character, half of a pair included; null for one that stands for itself.</summary>
+        private static string EscapeOf(char character)
         {
             switch (character)
             {
                 case '"':
-                    output.Append("\\\"");
-                    break;
+                    return "\\\"";
                 case '\\':
-                    output.Append("\\\\");
-                    break;
+                    return "\\\\";
                 case '\n':
-                    output.Append("\\n");
-                    break;
+                    return "\\n";
                 case '\r':
-                    output.Append("\\r");
-                    break;
+                    return "\\r";
                 case '\t':
-                    output.Append("\\t");
-                    break;
+                    return "\\t";
+                case '\u2028':
+                case '\u2029':
+                    return CodeUnit(character);
                 default:
                     if (char.IsSurrogate(character))
                     {
-                        output.Append('\uFFFD');
+                        return "\uFFFD";
                     }
-                    else if (char.IsControl(character) || character == '\u2028' || character == '\u2029')
-                    {
-                        output.Append("\\u").Append(((int)character).ToString("x4", CultureInfo.InvariantCulture));
-                    }
-                    else
-                    {
-                        output.Append(character);
-                    }
-                    break;
+                    return char.IsControl(character) ? CodeUnit(character) : null;
             }
         }
+
+        private static string CodeUnit(char character) => "\\u" + ((int)character).ToString("x4", CultureInfo.InvariantCulture);
     }
 }

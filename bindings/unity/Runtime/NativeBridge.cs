@@ -13,6 +13,9 @@ namespace OpenAppleModels
     /// </summary>
     internal sealed class NativeBridge
     {
+        /// <summary>The longest message that the library reads. Of a longer one it could not tell whose it was.</summary>
+        private const int MaxMessageBytes = 64 * 1024 * 1024;
+
         private const string ShutdownNotification = "{\"jsonrpc\":\"2.0\",\"method\":\"shutdown\"}";
 
         /// <summary>Native code holds its address, so it must live as long as the program.</summary>
@@ -73,9 +76,10 @@ namespace OpenAppleModels
         /// <summary>Sends one line. Never waits for the model.</summary>
         /// <exception cref="ObjectDisposedException">The bridge is closed.</exception>
         /// <exception cref="OamException">The library has given the bridge up.</exception>
+        /// <exception cref="ArgumentException">The line is too long.</exception>
         public void Send(string line)
         {
-            byte[] bytes = NativeMethods.ToUtf8(line);
+            byte[] bytes = Message(line);
             Enter();
             try
             {
@@ -99,6 +103,7 @@ namespace OpenAppleModels
         /// <summary>Runs one request on this thread and returns its response.</summary>
         /// <exception cref="ObjectDisposedException">The bridge is closed.</exception>
         /// <exception cref="InvalidOperationException">This is the thread that the response would have to come by.</exception>
+        /// <exception cref="ArgumentException">The request is too long.</exception>
         public string Call(string request, int timeoutMs)
         {
             if (current == this)
@@ -106,7 +111,7 @@ namespace OpenAppleModels
                 throw new InvalidOperationException(
                     "CallBlocking would wait for itself on the bridge's own thread: use RequestAsync, or another thread.");
             }
-            byte[] bytes = NativeMethods.ToUtf8(request);
+            byte[] bytes = Message(request);
             Enter();
             try
             {
@@ -159,6 +164,15 @@ namespace OpenAppleModels
             {
                 WaitUntilClosed();
             }
+        }
+
+        private static byte[] Message(string line)
+        {
+            byte[] bytes = NativeMethods.ToUtf8(line);
+            int length = bytes.Length - 1;
+            return length <= MaxMessageBytes
+                ? bytes
+                : throw new ArgumentException($"A message may have {MaxMessageBytes} bytes; this one has {length}.");
         }
 
         private void WaitAndDestroy()

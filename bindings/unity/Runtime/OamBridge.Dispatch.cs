@@ -94,16 +94,16 @@ namespace OpenAppleModels
             }
             else if (method == "world/changed")
             {
-                Notify(subscriptions.Find(parameters.Text("subscription")), parameters, "onChange of a subscription");
+                Tell(subscriptions.Find(parameters.Text("subscription")), parameters, "onChange of a subscription");
             }
-            Notify(pending.Find(parameters.Text("requestId"))?.OnEvent, parameters, "onEvent of a request");
+            Tell(pending.Find(parameters.Text("requestId"))?.OnEvent, parameters, "onEvent of a request");
             foreach (Delegate handler in NotificationReceived?.GetInvocationList() ?? new Delegate[0])
             {
                 Guard("A handler of NotificationReceived", () => ((Action<string, Dictionary<string, object>>)handler)(method, parameters));
             }
         }
 
-        private static void Notify(Action<Dictionary<string, object>> handler, Dictionary<string, object> parameters, string name)
+        private static void Tell(Action<Dictionary<string, object>> handler, Dictionary<string, object> parameters, string name)
         {
             if (handler != null)
             {

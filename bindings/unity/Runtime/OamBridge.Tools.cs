@@ -13,7 +13,8 @@ namespace OpenAppleModels
         /// <param name="description">What it does and returns: the model decides by this.</param>
         /// <param name="parameters">The JSON Schema of its arguments, a dictionary; null means that it takes none.</param>
         /// <param name="handler">Carries the call out and returns its output: text, or anything that has a JSON form. What it throws is
-        /// an error for the model, with the exception's message.</param>
+        /// an error for the model, with the exception's message. A method that returns a task belongs to
+        /// <see cref="RegisterAsyncTool"/>.</param>
         /// <param name="timeoutSeconds">Time for an answer, 0 to 86400; 0 is no limit, null the session's.</param>
         public void RegisterTool(
             string name, string description, object parameters, Func<ToolCall, object> handler, double? timeoutSeconds = null)
@@ -22,14 +23,15 @@ namespace OpenAppleModels
             {
                 throw new ArgumentNullException(nameof(handler));
             }
-            tools.Register(name, description, parameters, (call, reply) => reply.Ok(handler(call)), timeoutSeconds);
+            tools.Register(name, description, parameters, (call, reply) => reply.Ok(AsyncTool.Finished(handler(call))), timeoutSeconds);
         }
 
         /// <summary>Registers a tool that answers when it is done, for instance when an animation has ended.</summary>
         /// <param name="name">As for a tool that answers at once; so are the next two.</param>
         /// <param name="description">What it does and returns.</param>
         /// <param name="parameters">The JSON Schema of its arguments.</param>
-        /// <param name="handler">Begins to carry the call out, and keeps the reply to answer later.</param>
+        /// <param name="handler">Begins to carry the call out, and keeps the reply to answer later. Not an <c>async</c> method: nobody could
+        /// tell the model what that throws.</param>
         /// <param name="timeoutSeconds">Time for an answer, 0 to 86400; 0 is no limit, null the session's.</param>
         public void RegisterTool(
             string name, string description, object parameters, Action<ToolCall, ToolReply> handler, double? timeoutSeconds = null) =>

@@ -30,15 +30,24 @@ namespace OpenAppleModels
             }
         }
 
-        /// <summary>Starts a bridge on a new object that is kept when scenes change.</summary>
+        /// <summary>
+        /// Starts a bridge on a new object that is kept when scenes change: call it once for a game, not once for each scene.
+        /// </summary>
         /// <param name="name">The name of the object.</param>
+        /// <exception cref="InvalidOperationException">No game is played, so nothing would pump the bridge.</exception>
         public static OamBridgeRunner Create(string name = "OpenAppleModels") => Create(null, name);
 
         /// <summary>Starts a bridge with options on a new object that is kept when scenes change.</summary>
         /// <param name="options">What differs from the library's defaults.</param>
         /// <param name="name">The name of the object.</param>
+        /// <exception cref="InvalidOperationException">No game is played, so nothing would pump the bridge.</exception>
         public static OamBridgeRunner Create(OamOptions options, string name = "OpenAppleModels")
         {
+            if (!Application.isPlaying)
+            {
+                throw new InvalidOperationException(
+                    "A runner works while a game is played. In the editor make an OamBridge, pump it in EditorApplication.update, and dispose it.");
+            }
             var started = new OamBridge(options);
             var host = new GameObject(name);
             DontDestroyOnLoad(host);

@@ -10,6 +10,7 @@ namespace OpenAppleModels
         private readonly Action<Dictionary<string, object>> send;
         private readonly Dictionary<string, Tool> tools = new Dictionary<string, Tool>();
         private readonly Dictionary<string, ToolReply> openCalls = new Dictionary<string, ToolReply>();
+        private bool isClosed;
 
         /// <param name="send">Sends a message; throws if the bridge is disposed or the message has no JSON form.</param>
         public ToolRegistry(Action<Dictionary<string, object>> send)
@@ -64,6 +65,10 @@ namespace OpenAppleModels
         {
             var call = new ToolCall(parameters);
             ToolReply reply = Open(id);
+            if (reply.IsCancelled)
+            {
+                return;
+            }
             Tool tool;
             lock (tools)
             {
@@ -86,13 +91,15 @@ namespace OpenAppleModels
         }
 
         /// <summary>The call with this id is of no interest any more.</summary>
-        public void Cancel(object id) => Close(id)?.Cancel();
+        public void Cancel(object id) => Take(id)?.Cancel();
 
-        public void CancelAll()
+        /// <summary>Cancels all calls, and those that may still come.</summary>
+        public void Close()
         {
             List<ToolReply> replies;
             lock (openCalls)
             {
+                isClosed = true;
                 replies = openCalls.Values.ToList();
                 openCalls.Clear();
             }
@@ -109,17 +116,22 @@ namespace OpenAppleModels
         {
             var reply = new ToolReply((output, isError) =>
             {
-                Close(id);
+                Take(id);
                 Answer(id, output, isError);
             });
             lock (openCalls)
             {
-                openCalls[Key(id)] = reply;
+                if (!isClosed)
+                {
+                    openCalls[Key(id)] = reply;
+                    return reply;
+                }
             }
+            reply.Cancel();
             return reply;
         }
 
-        private ToolReply Close(object id)
+        private ToolReply Take(object id)
         {
             lock (openCalls)
             {

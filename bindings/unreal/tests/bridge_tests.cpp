@@ -66,7 +66,7 @@ void add_bridge_tests() {
         EXPECT_EQ(bridge.call_blocking("ping").error().name, std::string("shut_down"));
         EXPECT(!bridge.notify("ping").ok());
         EXPECT(!bridge.is_open());
-        EXPECT_EQ(static_cast<double>(bridge.pump()), 0.0);
+        EXPECT(bridge.pump() == 0);
         bridge.close();
     });
 
@@ -98,7 +98,7 @@ void add_bridge_tests() {
         bridge.request("ping", {}, [&](const Result<Json>& result) { afterwards = done && result.ok(); });
         EXPECT(bridge.pump_until([&] { return done; }));
         EXPECT(!afterwards);
-        EXPECT_EQ(static_cast<double>(bridge.pump()), 0.0);
+        EXPECT(bridge.pump() == 0);
     });
 
     add("a bridge may be destroyed in a handler", [] {
@@ -153,7 +153,7 @@ void add_bridge_tests() {
             for (std::thread& thread : threads) thread.join();
             closer.join();
             bridge.pump_until([&] { return answers == 200; }, round % 2 == 0 ? 0ms : 30000ms);
-            EXPECT_EQ(static_cast<double>(answers), 200.0);
+            EXPECT_EQ(answers.load(), 200);
         }
     });
 
@@ -184,11 +184,39 @@ void add_bridge_tests() {
         EXPECT_EQ(bridge.call_blocking("world/list")->take("worlds"), Json::array());
     });
 
-    add("a tool that is not registered is named", [] {
+    add("params that oam could not read are refused, not waited for", [] {
+        const auto nested = [](int levels) {
+            Json value = Json::object();
+            for (int level = 1; level < levels; ++level) value = Json(Json::Array{std::move(value)});
+            return value;
+        };
+        oam::Bridge bridge;
+        EXPECT(bridge.call_blocking("ping", Json::object({{"more", nested(98)}})).ok());
+        for (const Json& params : {Json::object({{"more", nested(99)}}), Json::object({{"more", std::string(oam::max_message_bytes, 'x')}})}) {
+            std::optional<Result<Json>> result;
+            bridge.request("ping", params, [&](Result<Json> came) { result = std::move(came); });
+            EXPECT_EQ(name_of(result), std::string("invalid_params"));
+        }
+    });
+
+    add("a message that oam cannot read is a problem that is told", [] {
+        oam::Bridge bridge;
+        std::string problem;
+        bridge.on_problem([&](const std::string& told) { problem = told; });
+        EXPECT(bridge.notify("").ok());
+        EXPECT(bridge.pump_until([&] { return !problem.empty(); }));
+        EXPECT(problem.find("method") != std::string::npos);
+    });
+
+    add("a tool that is not registered is named, in any of several decisions too", [] {
         oam::Bridge bridge;
         std::optional<Result<Json>> result;
         bridge.create_session(Json::object({{"tools", Json::array({"wave"})}}), [&](Result<Json> came) { result = std::move(came); });
         EXPECT_EQ(result->error().message, std::string("No tool 'wave' is registered: call register_tool first."));
+        result.reset();
+        const Json request = Json::object({{"situation", "?"}, {"options", Json::array({"a"})}, {"tools", Json::array({"wave"})}});
+        bridge.decide_many(Json::object({{"requests", Json::array({request})}}), [&](Result<Json> came) { result = std::move(came); });
+        EXPECT_EQ(name_of(result), std::string("invalid_params"));
     });
 
     add("a mistake in the options is told by every request", [] {
@@ -238,6 +266,18 @@ void add_bridge_tests() {
         EXPECT(text.find("no JSON: result.output.volume is no finite number") != std::string::npos);
     });
 
+    add("an output that oam could not read is told to the model", [] {
+        Json deep;
+        for (int level = 0; level < 99; ++level) deep = Json(Json::Array{std::move(deep)});
+        oam::Bridge bridge;
+        for (const Json& output : {deep, Json::object({{"\xff", std::nan("")}}), Json("\xff")}) {
+            bridge.register_tool(ring, [&](const oam::ToolCall&) { return output; });
+            const oam::Session guard = guard_with(bridge, "ring", {call("ring"), echo_step()});
+            EXPECT(respond(bridge, guard).find("no JSON") != std::string::npos);
+            guard.destroy();
+        }
+    });
+
 #if defined(__cpp_exceptions)
     add("what a tool throws is told to the model", [] {
         oam::Bridge bridge;
@@ -277,7 +317,7 @@ void add_bridge_tests() {
         std::optional<std::size_t> inner;
         bridge.request("ping", {}, [&](const Result<Json>&) { inner = bridge.pump(); });
         EXPECT(bridge.pump_until([&] { return inner.has_value(); }));
-        EXPECT_EQ(static_cast<double>(*inner), 0.0);
+        EXPECT(*inner == 0);
     });
 
     add("a subscription that is ended before it began brings nothing", [] {
@@ -293,6 +333,6 @@ void add_bridge_tests() {
         subscription.end();
         Result<Json> worlds = bridge.call_blocking("world/list");
         EXPECT_EQ((*worlds)["worlds"][std::size_t{0}]["subscriptions"], Json::array());
-        EXPECT_EQ(static_cast<double>(changes), 0.0);
+        EXPECT(changes == 0);
     });
 }

@@ -184,7 +184,7 @@ private:
         } else if (name == "resetSession") {
             session.reset(settle);
         } else if (name == "deleteSession") {
-            session.remove(settle);
+            session.destroy(settle);
         } else if (name == "setInstructions") {
             session.set_instructions(arguments["instructions"], settle);
         } else if (name == "setContextNote") {
@@ -220,7 +220,7 @@ private:
         } else if (name == "resetNpc") {
             npc.reset(arguments["clearMemory"].as_bool(), settle);
         } else if (name == "deleteNpc") {
-            npc.remove(settle);
+            npc.destroy(settle);
         } else if (name == "cancelNpc") {
             npc.cancel(settle);
         } else {
@@ -238,7 +238,7 @@ private:
         } else if (name == "merge") {
             world.merge(arguments["patch"], path, settle);
         } else if (name == "remove") {
-            world.erase(path, settle);
+            world.remove(path, settle);
         } else if (name == "snapshot") {
             world.snapshot(settle);
         } else if (name == "subscribe") {
@@ -248,7 +248,7 @@ private:
             subscriptions_.at(as).end();
             settle(Json());
         } else if (name == "deleteWorld") {
-            world.remove(settle);
+            world.destroy(settle);
         } else {
             settle(oam::Error::invalid_params("'" + name + "' is unknown"));
         }

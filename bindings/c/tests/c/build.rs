@@ -57,7 +57,12 @@ pub(crate) fn program(name: &str) -> Program {
 
 /// The example.
 pub(crate) fn example() -> Program {
-    Program { sources: vec![crate_folder().join("example.c")], ..program("") }
+    source_program(crate_folder().join("example.c"))
+}
+
+/// A program of one file.
+pub(crate) fn source_program(source: PathBuf) -> Program {
+    Program { sources: vec![source], ..program("") }
 }
 
 impl Program {

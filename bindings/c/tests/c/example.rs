@@ -42,11 +42,9 @@ fn it_compiles_as_old_and_as_new_c() {
 
 #[test]
 #[ignore = "needs clang"]
-fn it_runs_with_every_compiler_and_library() {
-    for compiler in ["gcc", "clang"] {
-        for linked in [Linked::Shared, Linked::Static] {
-            check(&example().with(compiler, &["-O2"], linked));
-        }
+fn it_runs_with_clang_too() {
+    for linked in [Linked::Shared, Linked::Static] {
+        check(&example().with("clang", &["-O2"], linked));
     }
 }
 

@@ -10,4 +10,5 @@ mod header;
 mod install;
 mod leaks;
 mod manners;
+mod readme;
 mod threads;

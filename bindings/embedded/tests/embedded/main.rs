@@ -5,5 +5,6 @@ mod calls;
 mod close;
 mod host;
 mod lines;
+mod scenes;
 mod slow_host;
 mod workers;

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap, mem, rc::Rc, time::Duration};
 
-use godot::{classes::notify::NodeNotification, prelude::*};
+use godot::{classes::notify::NodeNotification, prelude::*, signal::ConnectHandle};
 use serde_json::{Map, Value};
 
 use super::{
@@ -25,8 +25,9 @@ use crate::client::{self, Client, Delivery, RequestError, ToolAnswer, ToolCall};
 #[derive(GodotClass)]
 #[class(init, base = Node)]
 pub(super) struct OamBridge {
-    /// The worker that runs Apple's model: a program and its arguments, `res://` and `user://` allowed. Empty: it is
-    /// looked for beside the library and the game. Scripted models need none.
+    /// The worker that runs Apple's model: a program and its arguments, `res://` and `user://` allowed; in an exported game
+    /// `res://` is the folder of the game. Empty: it is looked for beside the library and the game. Scripted models need
+    /// none.
     #[export]
     worker: PackedStringArray,
     /// How many workers run side by side.
@@ -40,6 +41,8 @@ pub(super) struct OamBridge {
     /// Tools of decisions and content, and handlers for calls that no node handles.
     tools: SharedTools,
     open_calls: HashMap<String, Gd<OamToolCall>>,
+    /// While it is in the tree.
+    frames: Option<ConnectHandle>,
     base: Base<Node>,
 }
 
@@ -196,15 +199,14 @@ impl OamBridge {
 
 #[godot_api]
 impl INode for OamBridge {
-    /// Not `_process` and `_enter_tree`: a script that extends this class may have its own, which would take their place.
+    /// Not `_enter_tree` and `_exit_tree`: a script that extends this class may have its own, which would take their place.
     fn on_notification(&mut self, what: NodeNotification) {
         match what {
-            NodeNotification::ENTER_TREE => self.base_mut().set_process_internal(true),
-            NodeNotification::INTERNAL_PROCESS => {
-                let this = self.to_gd();
-                // Scripts that run meanwhile may use this node.
-                let _lent = self.base_mut();
-                Self::pump(this);
+            NodeNotification::ENTER_TREE => self.follow_frames(),
+            NodeNotification::EXIT_TREE => {
+                if let Some(frames) = self.frames.take().filter(ConnectHandle::is_connected) {
+                    frames.disconnect();
+                }
             }
             _ => {}
         }
@@ -218,6 +220,20 @@ impl Drop for OamBridge {
 }
 
 impl OamBridge {
+    /// Pumps once a frame. A process callback would not do: this object would be borrowed while scripts run, and the engine
+    /// be taken down if one of them freed it.
+    fn follow_frames(&mut self) {
+        let bridge = self.to_gd();
+        let tree = bridge.get_tree();
+        let frames =
+            tree.signals().process_frame().builder().connect_other_gd(&bridge, |bridge: Gd<Self>| {
+                if bridge.can_process() {
+                    Self::pump(bridge);
+                }
+            });
+        self.frames = Some(frames);
+    }
+
     /// What a node with tools of its own asks through.
     pub(super) fn link_with(&mut self, tools: SharedTools) -> Result<Link, RequestError> {
         Ok(Link::new(self.client()?, tools))
@@ -305,19 +321,16 @@ impl OamBridge {
 
     fn call_tool(mut this: Gd<Self>, client: &SharedClient, owner: Option<&Gd<OamRequest>>, call: ToolCall) {
         let (id, tool) = (call.id.clone(), call.tool.clone());
-        let mut call = OamToolCall::of(call, Rc::clone(client));
+        let call = OamToolCall::of(call, Rc::clone(client));
         if this.is_instance_valid() {
             this.bind_mut().remember(id, &call);
         }
         if let Some(request) = owner {
-            OamRequest::call_tool(request, &mut call);
+            OamRequest::call_tool(request, &call);
         }
         let mut handler = owner.and_then(|request| request.bind().handler(&tool));
         if this.is_instance_valid() {
-            if !this.signals().tool_called().to_untyped().connections().is_empty() {
-                call.bind_mut().expect_answer();
-            }
-            this.signals().tool_called().emit(&call);
+            OamToolCall::tell(&call, &mut this.signals().tool_called(), 0);
             handler = handler.or_else(|| this.bind().tools.borrow().handler(&tool).cloned());
         }
         let (is_open, is_expected) = (call.bind().is_open(), call.bind().is_expected());

@@ -73,7 +73,7 @@ fn members(name: &str, dictionary: &AnyDictionary, depth: usize) -> Result<Map<S
         .iter_shared()
         .map(|(key, value)| {
             if !matches!(key.get_type(), VariantType::STRING | VariantType::STRING_NAME) {
-                return Err(format!("'{name}' has a key that is no String: {key}."));
+                return Err(format!("'{name}' has a key that is no String: it is a {:?}.", key.get_type()));
             }
             let key = key.stringify().to_string();
             let value = convert(&format!("{name}.{key}"), &value, depth + 1)?;

@@ -47,11 +47,16 @@ impl Link {
     }
 }
 
-/// The bridge that a node asks through: the one it was given, else the nearest above it, else an autoload.
-pub(super) fn bridge_of(
+/// How a node asks, with tools of its own: through the bridge that it was given, else the nearest above it, else an autoload.
+pub(super) fn link_of(
     node: &Gd<Node>,
     given: Option<&Gd<OamBridge>>,
-) -> Result<Gd<OamBridge>, RequestError> {
+    tools: &SharedTools,
+) -> Result<Link, RequestError> {
+    bridge_of(node, given)?.bind_mut().link_with(Rc::clone(tools))
+}
+
+fn bridge_of(node: &Gd<Node>, given: Option<&Gd<OamBridge>>) -> Result<Gd<OamBridge>, RequestError> {
     if let Some(bridge) = given.filter(|bridge| bridge.is_instance_valid()) {
         return Ok(bridge.clone());
     }
@@ -65,7 +70,7 @@ pub(super) fn bridge_of(
     let autoload = top.get_children().iter_shared().find_map(|child| child.try_cast::<OamBridge>().ok());
     autoload.ok_or_else(|| {
         RequestError::closed_because(format!(
-            "'{}' has no bridge: put it below an OamBridge, make one an autoload, or set its 'bridge'.",
+            "'{}' has no bridge: put it into the tree below an OamBridge, make one an autoload, or set its 'bridge'.",
             node.get_name()
         ))
     })

@@ -1,7 +1,5 @@
 //! An NPC as a node.
 
-use std::rc::Rc;
-
 use godot::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -9,7 +7,7 @@ use super::{
     bridge::OamBridge,
     error::OamError,
     json,
-    life::Life,
+    life::{Life, Living},
     link::{self, SharedTools},
     model,
     request::OamRequest,
@@ -183,14 +181,14 @@ impl OamNpc {
     fn restore(&mut self, state: VarDictionary) -> Gd<OamRequest> {
         self.end();
         let params = self.restore_params(&state);
-        let life = match self.new_life() {
-            Ok(life) => life,
-            Err(error) => return OamRequest::failed("npc/restore", error),
-        };
-        let request = life.ask("npc/restore", params);
-        self.follow_creation(&request);
-        self.life = Some(life);
-        request
+        match self.begin_with("npc/restore", params) {
+            Ok(life) => {
+                let restored = life.creation().clone();
+                self.live(life);
+                restored
+            }
+            Err(error) => OamRequest::failed("npc/restore", error),
+        }
     }
 
     /// Changes it from the next turn on. `changes` are params of `npc/update`: `persona`, `options` and `memory` with the
@@ -248,31 +246,34 @@ impl Drop for OamNpc {
     }
 }
 
-impl OamNpc {
-    fn ask(&mut self, method: &str, params: Result<Map<String, Value>, RequestError>) -> Gd<OamRequest> {
-        match self.alive() {
-            Ok(life) => life.ask(method, params),
-            Err(error) => OamRequest::failed(method, error),
-        }
+impl Living for OamNpc {
+    fn life(&mut self) -> &mut Option<Life> {
+        &mut self.life
     }
 
-    fn alive(&mut self) -> Result<Life, RequestError> {
-        if let Some(life) = &self.life {
-            return Ok(life.clone());
-        }
+    fn begin(&mut self) -> Result<Life, RequestError> {
         let params = self.create_params()?;
-        let life = self.new_life()?;
-        let request = life.ask("npc/create", Ok(params));
-        self.follow_creation(&request);
-        self.life = Some(life.clone());
-        Ok(life)
+        self.begin_with("npc/create", Ok(params))
     }
 
-    fn new_life(&self) -> Result<Life, RequestError> {
-        let node = self.to_gd().upcast::<Node>();
-        let mut bridge = link::bridge_of(&node, self.bridge.as_ref())?;
-        let link = bridge.bind_mut().link_with(Rc::clone(&self.toolbox))?;
-        Ok(Life::new(link, "npc", link::id_of(&node, &self.npc_id)))
+    fn tell_created(node: &Gd<Self>, result: &VarDictionary) {
+        node.signals().created().emit(&json::warnings(result));
+    }
+
+    fn tell_create_failed(node: &Gd<Self>, error: &Gd<OamError>) {
+        node.signals().create_failed().emit(error);
+    }
+}
+
+impl OamNpc {
+    fn begin_with(
+        &self,
+        method: &str,
+        params: Result<Map<String, Value>, RequestError>,
+    ) -> Result<Life, RequestError> {
+        let node = self.to_gd().upcast();
+        let link = link::link_of(&node, self.bridge.as_ref(), &self.toolbox)?;
+        Ok(Life::begin(link, "npc", link::id_of(&node, &self.npc_id), method, params))
     }
 
     fn end(&mut self) {
@@ -282,9 +283,7 @@ impl OamNpc {
     }
 
     fn create_params(&mut self) -> Result<Map<String, Value>, RequestError> {
-        for tool in self.tools.iter_shared() {
-            tool.bind().define_in(&mut self.toolbox.borrow_mut())?;
-        }
+        tool::define_all(&self.tools, &self.toolbox)?;
         let mut params = Map::new();
         params.insert("persona".to_owned(), self.persona());
         params.insert("tools".to_owned(), self.toolbox.borrow().definitions().into());
@@ -327,21 +326,6 @@ impl OamNpc {
         })
     }
 
-    fn follow_creation(&self, request: &Gd<OamRequest>) {
-        let node = self.to_gd();
-        request.signals().completed().builder().connect_other_gd(
-            &node,
-            |mut npc: Gd<Self>, request: Gd<OamRequest>| match OamRequest::outcome(&request) {
-                Ok(result) => npc.signals().created().emit(&json::warnings(&result)),
-                Err(error) => {
-                    godot_error!("'{}' was not created: {}", npc.get_name(), error.bind().text());
-                    npc.bind_mut().life = None;
-                    npc.signals().create_failed().emit(&error);
-                }
-            },
-        );
-    }
-
     /// What comes of a turn is told by this node, too.
     fn pass_on(&self, request: &Gd<OamRequest>) {
         let node = self.to_gd();
@@ -357,11 +341,8 @@ impl OamNpc {
         });
         request.signals().tool_called().builder().connect_other_gd(
             &node,
-            |npc: Gd<Self>, mut call: Gd<OamToolCall>| {
-                if !npc.signals().tool_called().to_untyped().connections().is_empty() {
-                    call.bind_mut().expect_answer();
-                }
-                npc.signals().tool_called().emit(&call);
+            |npc: Gd<Self>, call: Gd<OamToolCall>| {
+                OamToolCall::tell(&call, &mut npc.signals().tool_called(), 0);
             },
         );
         request.signals().completed().builder().connect_other_gd(

@@ -18,11 +18,15 @@ pub(super) fn command(words: &PackedStringArray) -> Value {
 
 /// The folder of the library in a project, of the game once it is exported.
 pub(super) fn home() -> Option<PathBuf> {
-    let os = Os::singleton();
-    if os.has_feature("editor") {
-        return Some(PathBuf::from(on_disk(&GString::from(&format!("{LIBRARY_FOLDER}/{}", platform())))));
+    if is_exported() {
+        let game = Os::singleton().get_executable_path().to_string();
+        return Path::new(&game).parent().map(Path::to_owned);
     }
-    Path::new(&os.get_executable_path().to_string()).parent().map(Path::to_owned)
+    Some(PathBuf::from(on_disk(&GString::from(&format!("{LIBRARY_FOLDER}/{}", platform())))))
+}
+
+fn is_exported() -> bool {
+    !Os::singleton().has_feature("editor")
 }
 
 fn platform() -> String {
@@ -34,11 +38,16 @@ fn platform() -> String {
 }
 
 fn on_disk(path: &GString) -> String {
-    let is_the_engines = ["res://", "user://"].iter().any(|start| path.begins_with(*start));
+    let path = path.to_string();
+    if let Some(inside) = path.strip_prefix("res://").filter(|_| is_exported()) {
+        // An exported project is one file: what has to be on the disk is put beside the game.
+        return home().unwrap_or_default().join(inside).to_string_lossy().into_owned();
+    }
+    let is_the_engines = ["res://", "user://"].iter().any(|start| path.starts_with(start));
     // The class is not among those that are generated for this crate.
     let settings = Engine::singleton().get_singleton("ProjectSettings");
     match settings.filter(|_| is_the_engines) {
         Some(mut settings) => settings.call("globalize_path", &[path.to_variant()]).stringify().to_string(),
-        None => path.to_string(),
+        None => path,
     }
 }

@@ -164,11 +164,8 @@ impl OamRequest {
     }
 
     /// Tells of a call whoever listens.
-    pub(super) fn call_tool(request: &Gd<Self>, call: &mut Gd<OamToolCall>) {
-        let listeners = request.signals().tool_called().to_untyped().connections().len();
-        if listeners > usize::from(request.bind().has_node) {
-            call.bind_mut().expect_answer();
-        }
-        request.signals().tool_called().emit(&*call);
+    pub(super) fn call_tool(request: &Gd<Self>, call: &Gd<OamToolCall>) {
+        let own = usize::from(request.bind().has_node);
+        OamToolCall::tell(call, &mut request.signals().tool_called(), own);
     }
 }

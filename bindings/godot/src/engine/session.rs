@@ -1,7 +1,5 @@
 //! A session as a node.
 
-use std::rc::Rc;
-
 use godot::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -9,7 +7,7 @@ use super::{
     bridge::OamBridge,
     error::OamError,
     json,
-    life::Life,
+    life::{Life, Living},
     link::{self, SharedTools},
     model,
     request::OamRequest,
@@ -18,7 +16,8 @@ use super::{
 };
 use crate::client::RequestError;
 
-/// An agent that is no character: a narrator, a dungeon master, a parser of commands. It needs an `OamBridge` above it, or as an autoload.
+/// An agent that is no character: a narrator, a dungeon master, a parser of commands. It needs an `OamBridge` above it, or
+/// as an autoload.
 ///
 /// It is created with the first thing that is asked of it, as its properties say then, and ends when the node is freed.
 #[derive(GodotClass)]
@@ -200,37 +199,30 @@ impl Drop for OamSession {
     }
 }
 
-impl OamSession {
-    fn ask(&mut self, method: &str, params: Result<Map<String, Value>, RequestError>) -> Gd<OamRequest> {
-        match self.alive() {
-            Ok(life) => life.ask(method, params),
-            Err(error) => OamRequest::failed(method, error),
-        }
+impl Living for OamSession {
+    fn life(&mut self) -> &mut Option<Life> {
+        &mut self.life
     }
 
-    fn alive(&mut self) -> Result<Life, RequestError> {
-        if let Some(life) = &self.life {
-            return Ok(life.clone());
-        }
+    fn begin(&mut self) -> Result<Life, RequestError> {
         let params = self.create_params()?;
-        let life = self.new_life()?;
-        let request = life.ask("session/create", Ok(params));
-        self.follow_creation(&request);
-        self.life = Some(life.clone());
-        Ok(life)
+        let node = self.to_gd().upcast();
+        let link = link::link_of(&node, self.bridge.as_ref(), &self.toolbox)?;
+        Ok(Life::begin(link, "session", link::id_of(&node, &self.session_id), "session/create", Ok(params)))
     }
 
-    fn new_life(&self) -> Result<Life, RequestError> {
-        let node = self.to_gd().upcast::<Node>();
-        let mut bridge = link::bridge_of(&node, self.bridge.as_ref())?;
-        let link = bridge.bind_mut().link_with(Rc::clone(&self.toolbox))?;
-        Ok(Life::new(link, "session", link::id_of(&node, &self.session_id)))
+    fn tell_created(node: &Gd<Self>, result: &VarDictionary) {
+        node.signals().created().emit(&json::warnings(result));
     }
 
+    fn tell_create_failed(node: &Gd<Self>, error: &Gd<OamError>) {
+        node.signals().create_failed().emit(error);
+    }
+}
+
+impl OamSession {
     fn create_params(&mut self) -> Result<Map<String, Value>, RequestError> {
-        for tool in self.tools.iter_shared() {
-            tool.bind().define_in(&mut self.toolbox.borrow_mut())?;
-        }
+        tool::define_all(&self.tools, &self.toolbox)?;
         let mut params = Map::new();
         if !self.history.is_empty() {
             params.insert("history".to_owned(), json::to_object("history", &self.history)?.into());
@@ -248,21 +240,6 @@ impl OamSession {
         Ok(params)
     }
 
-    fn follow_creation(&self, request: &Gd<OamRequest>) {
-        let node = self.to_gd();
-        request.signals().completed().builder().connect_other_gd(
-            &node,
-            |mut session: Gd<Self>, request: Gd<OamRequest>| match OamRequest::outcome(&request) {
-                Ok(result) => session.signals().created().emit(&json::warnings(&result)),
-                Err(error) => {
-                    godot_error!("'{}' was not created: {}", session.get_name(), error.bind().text());
-                    session.bind_mut().life = None;
-                    session.signals().create_failed().emit(&error);
-                }
-            },
-        );
-    }
-
     /// What comes of a turn is told by this node, too.
     fn pass_on(&self, request: &Gd<OamRequest>) {
         let node = self.to_gd();
@@ -278,11 +255,8 @@ impl OamSession {
         });
         request.signals().tool_called().builder().connect_other_gd(
             &node,
-            |session: Gd<Self>, mut call: Gd<OamToolCall>| {
-                if !session.signals().tool_called().to_untyped().connections().is_empty() {
-                    call.bind_mut().expect_answer();
-                }
-                session.signals().tool_called().emit(&call);
+            |session: Gd<Self>, call: Gd<OamToolCall>| {
+                OamToolCall::tell(&call, &mut session.signals().tool_called(), 0);
             },
         );
         request.signals().completed().builder().connect_other_gd(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use godot::prelude::*;
+use godot::{builtin::AnyArray, prelude::*};
 use serde_json::{Map, Value};
 
 use super::{json, link::SharedTools};
@@ -27,16 +27,25 @@ pub(super) struct OamTool {
     base: Base<Resource>,
 }
 
-impl OamTool {
-    /// Adds the tool to a toolbox.
-    pub(super) fn define_in<H>(&self, toolbox: &mut Toolbox<H>) -> Result<(), RequestError> {
-        let name = self.name.to_string();
-        define(toolbox, &name, &self.description.to_string(), &self.parameters, self.timeout_seconds)
+/// Adds the tools that the inspector lists for a node.
+pub(super) fn define_all(tools: &Array<Gd<OamTool>>, toolbox: &SharedTools) -> Result<(), RequestError> {
+    // As the editor keeps them: a place that nothing was put into yet holds null.
+    let places: &AnyArray = tools;
+    for (index, tool) in places.iter_shared().enumerate() {
+        let tool = tool.try_to::<Gd<OamTool>>().map_err(|_| {
+            RequestError::invalid_params(format!(
+                "'tools[{index}]' is empty: put an OamTool there, or remove it."
+            ))
+        })?;
+        let tool = tool.bind();
+        let (name, description) = (tool.name.to_string(), tool.description.to_string());
+        define(&mut toolbox.borrow_mut(), &name, &description, &tool.parameters, tool.timeout_seconds)?;
     }
+    Ok(())
 }
 
 /// Adds a tool as scripts and the inspector describe it.
-pub(super) fn define<H>(
+fn define<H>(
     toolbox: &mut Toolbox<H>,
     name: &str,
     description: &str,

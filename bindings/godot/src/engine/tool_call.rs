@@ -1,6 +1,6 @@
 //! A tool call as scripts see it.
 
-use godot::prelude::*;
+use godot::{obj::WithSignals, prelude::*, signal::TypedSignal};
 
 use super::{json, link::SharedClient};
 use crate::client::{ToolAnswer, ToolCall};
@@ -80,9 +80,17 @@ impl OamToolCall {
         })
     }
 
-    /// Somebody who listens may answer it, even without a handler.
-    pub(super) fn expect_answer(&mut self) {
-        self.is_expected = true;
+    /// Emits a signal that tells of the call. Whoever listens to it, beside the `own` connections, may answer the call
+    /// later, even without a handler.
+    pub(super) fn tell<C: WithSignals>(
+        call: &Gd<Self>,
+        signal: &mut TypedSignal<'_, C, (Gd<Self>,)>,
+        own: usize,
+    ) {
+        if signal.to_untyped().connections().len() > own {
+            call.clone().bind_mut().is_expected = true;
+        }
+        signal.emit_tuple((call.clone(),));
     }
 
     pub(super) fn is_expected(&self) -> bool {

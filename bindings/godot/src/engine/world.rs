@@ -1,13 +1,13 @@
 //! A world as a node.
 
 use godot::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::{
     bridge::OamBridge,
     error::OamError,
     json,
-    life::Life,
+    life::{Life, Living},
     link::{self, SharedTools},
     request::OamRequest,
 };
@@ -113,49 +113,34 @@ impl Drop for OamWorld {
     }
 }
 
+impl Living for OamWorld {
+    fn life(&mut self) -> &mut Option<Life> {
+        &mut self.life
+    }
+
+    fn begin(&mut self) -> Result<Life, RequestError> {
+        let state = json::to_object("state", &self.state)?;
+        let node = self.to_gd().upcast();
+        let link = link::link_of(&node, self.bridge.as_ref(), &SharedTools::default())?;
+        let params = json::object(json!({"state": state}));
+        let life = Life::begin(link, "world", link::id_of(&node, &self.world_id), "world/create", Ok(params));
+        self.pass_on(&life.ask("world/subscribe", Ok(json::object(json!({"path": ""})))));
+        Ok(life)
+    }
+
+    fn tell_created(node: &Gd<Self>, _result: &VarDictionary) {
+        node.signals().created().emit();
+    }
+
+    fn tell_create_failed(node: &Gd<Self>, error: &Gd<OamError>) {
+        node.signals().create_failed().emit(error);
+    }
+}
+
 impl OamWorld {
     /// Its id, for an NPC that is to live in it.
     pub(super) fn create_now(&mut self) -> Result<String, RequestError> {
         self.alive().map(|life| life.id().to_owned())
-    }
-
-    fn ask(&mut self, method: &str, params: Result<Map<String, Value>, RequestError>) -> Gd<OamRequest> {
-        match self.alive() {
-            Ok(life) => life.ask(method, params),
-            Err(error) => OamRequest::failed(method, error),
-        }
-    }
-
-    fn alive(&mut self) -> Result<Life, RequestError> {
-        if let Some(life) = &self.life {
-            return Ok(life.clone());
-        }
-        let state = json::to_object("state", &self.state)?;
-        let node = self.to_gd().upcast::<Node>();
-        let mut bridge = link::bridge_of(&node, self.bridge.as_ref())?;
-        let link = bridge.bind_mut().link_with(SharedTools::default())?;
-        let life = Life::new(link, "world", link::id_of(&node, &self.world_id));
-        let request = life.ask("world/create", Ok(json::object(json!({"state": state}))));
-        self.follow_creation(&request);
-        let changes = life.ask("world/subscribe", Ok(json::object(json!({"path": ""}))));
-        self.pass_on(&changes);
-        self.life = Some(life.clone());
-        Ok(life)
-    }
-
-    fn follow_creation(&self, request: &Gd<OamRequest>) {
-        let node = self.to_gd();
-        request.signals().completed().builder().connect_other_gd(
-            &node,
-            |mut world: Gd<Self>, request: Gd<OamRequest>| match OamRequest::outcome(&request) {
-                Ok(_) => world.signals().created().emit(),
-                Err(error) => {
-                    godot_error!("'{}' was not created: {}", world.get_name(), error.bind().text());
-                    world.bind_mut().life = None;
-                    world.signals().create_failed().emit(&error);
-                }
-            },
-        );
     }
 
     fn pass_on(&self, changes: &Gd<OamRequest>) {

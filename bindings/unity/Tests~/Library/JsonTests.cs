@@ -163,11 +163,20 @@ namespace OpenAppleModels.Tests
         public static void TheCultureOfTheMachineDoesNotMatter()
         {
             CultureInfo before = Thread.CurrentThread.CurrentCulture;
-            Thread.CurrentThread.CurrentCulture = new CultureInfo("de-DE");
             try
             {
-                CheckWritten("[0.5,1.5,-2.25]", new object[] { 0.5, 1.5f, -2.25m });
-                CheckNumber("0.5", 0.5);
+                foreach (string culture in new[] { "de-DE", "tr-TR", "ar-SA", "fa-IR", "sv-SE", "th-TH" })
+                {
+                    Thread.CurrentThread.CurrentCulture = new CultureInfo(culture);
+                    CheckWritten("[0.5,1.5,-2.25,-7]", new object[] { 0.5, 1.5f, -2.25m, -7 });
+                    CheckWritten("{\"0.5\":\"Grim\",\"i\":\"2026-11-30T00:00:00.0000000\"}", new Dictionary<object, object>
+                    {
+                        { 0.5, Mood.Grim },
+                        { 'i', new DateTime(2026, 11, 30) },
+                    });
+                    CheckNumber("0.5", 0.5);
+                    CheckNumber("-12", -12L);
+                }
             }
             finally
             {

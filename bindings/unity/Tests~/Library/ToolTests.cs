@@ -109,6 +109,44 @@ namespace OpenAppleModels.Tests
         }
 
         [Test]
+        public static void AToolThatAnswersAtOnceMayNotReturnATask()
+        {
+            using (var bridge = new OamBridge())
+            {
+                bridge.RegisterTool("walk", "Walks.", null, call => Task.FromResult("there"));
+                bridge.RegisterAsyncTool("run", "Runs.", null, (call, cancellation) => null);
+                string[] outputs = ((string)bridge.Await(bridge.Caller("walk", "run").RespondAsync("Go!"))["text"]).Split('\n');
+                Check.Contains("RegisterAsyncTool", outputs[0]);
+                Check.Contains("returned no task", outputs[1]);
+            }
+        }
+
+        [Test]
+        public static void NoCallIsLeftOpenWhenItComesWhileTheBridgeIsDisposed()
+        {
+            // Arguments that take a while to read, so that the end may come in the middle of that.
+            string call = $"{{\"toolCalls\":[{{\"name\":\"dig\",\"arguments\":{{\"where\":{Json.Serialize(new string('\n', 200000))}}}}}]}}";
+            object model = Scripted.Model(call);
+            object parameters = Json.Parse("{\"type\":\"object\",\"properties\":{\"where\":{\"type\":\"string\"}}}");
+            for (int round = 0; round < 10; round++)
+            {
+                var bridge = new OamBridge();
+                ToolReply reply = null;
+                bridge.RegisterTool("dig", "Digs.", parameters, (toolCall, toAnswer) => reply = toAnswer);
+                bool isCalling = false;
+                bridge.Await(bridge.CreateSessionAsync(tools: new[] { "dig" }, model: model))
+                    .RespondAsync("Dig!", onEvent: happened => isCalling |= (string)happened["type"] == "toolCallStarted");
+                Frames.Until(() => bridge.Pump(1), () => isCalling);
+                bridge.CallBlocking("ping");
+                Task pump = Task.Run(() => bridge.Pump());
+                Thread.Sleep(round);
+                bridge.Dispose();
+                pump.Wait();
+                Check.That(reply == null || reply.IsCancelled, "a call that was handed out is cancelled");
+            }
+        }
+
+        [Test]
         public static void ATurnThatIsCancelledCancelsItsCalls()
         {
             using (var bridge = new OamBridge())

@@ -34,6 +34,21 @@ namespace OpenAppleModels.Tests
         }
 
         [Test]
+        public static void AWorkerThatDiesOfEachStepFailsTheTurnAndNothingElse()
+        {
+            using (var bridge = new OamBridge(Worker("--fault", "kill")))
+            {
+                OamSession session = bridge.Await(bridge.CreateSessionAsync());
+                for (int turn = 0; turn < 2; turn++)
+                {
+                    Check.Equal("generation_failed", bridge.Failure(session.RespondAsync("Hello!", text => { })).Name);
+                }
+                bridge.Await(bridge.RequestAsync("ping"));
+            }
+            Frames.Until(() => { }, () => Children().Count == 0);
+        }
+
+        [Test]
         public static void NoWorkerIsLeftByAReloadInTheMiddleOfAStep()
         {
             for (int i = 0; i < 5; i++)

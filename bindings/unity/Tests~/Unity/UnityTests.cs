@@ -38,6 +38,22 @@ namespace OpenAppleModels.Tests
         }
 
         [Test]
+        public static void ARunnerOutsideOfAGameIsRefusedAndStartsNothing()
+        {
+            ProcessState before = ProcessState.Now();
+            InvalidOperationException problem = Check.Throws<InvalidOperationException>(() => OamBridgeRunner.Create());
+            Check.Contains("EditorApplication.update", problem.Message);
+            before.CheckNothingIsLeft();
+        }
+
+        [Test]
+        public static void AnObjectOfTheEngineHasNoJsonFormEvenIfItIsASequence()
+        {
+            ArgumentException problem = Check.Throws<ArgumentException>(() => Json.Serialize(new GameObject("Door").transform));
+            Check.Contains("UnityEngine.Transform", problem.Message);
+        }
+
+        [Test]
         public static void ABridgeWithoutARunnerEndsWithTheGame()
         {
             Engine.Play(typeof(OamBridge).Assembly);

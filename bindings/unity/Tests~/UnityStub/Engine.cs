@@ -27,6 +27,7 @@ namespace UnityEngine
         public static void Play(params Assembly[] assemblies)
         {
             SynchronizationContext.SetSynchronizationContext(Context);
+            Application.isPlaying = true;
             foreach (Assembly assembly in assemblies)
             {
                 RunMarked(assembly, typeof(RuntimeInitializeOnLoadMethodAttribute));

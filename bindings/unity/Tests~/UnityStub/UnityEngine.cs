@@ -42,13 +42,16 @@ namespace UnityEngine
         public Transform transform => gameObject.transform;
     }
 
-    public class Transform : Component
+    public class Transform : Component, IEnumerable
     {
         public Vector3 position { get; set; }
 
         public Vector3 localScale { get; set; }
 
         public Quaternion rotation { get; set; }
+
+        /// <summary>Its children.</summary>
+        public IEnumerator GetEnumerator() => new object[0].GetEnumerator();
     }
 
     public class MonoBehaviour : Component
@@ -130,7 +133,13 @@ namespace UnityEngine
     {
         public static event Action quitting;
 
-        internal static void Quit() => quitting?.Invoke();
+        public static bool isPlaying { get; internal set; }
+
+        internal static void Quit()
+        {
+            quitting?.Invoke();
+            isPlaying = false;
+        }
     }
 
     public static class Time

@@ -1,6 +1,7 @@
 /// The bridge: what a game creates once, pumps in its loop, and closes at its end.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <limits>
@@ -97,16 +98,17 @@ public:
 
     /// Sends any request; returns its id. `on_event` gets the events of a request that streams.
     std::string request(std::string_view method, Json params = nullptr, ResultHandler on_result = {}, EventHandler on_event = {}) {
-        return core_->request(method, params, std::move(on_result), std::move(on_event));
+        return core_->request(method, std::move(params), std::move(on_result), std::move(on_event));
     }
 
     /// Sends a request that nobody wants an answer to; an error if it could not be sent.
-    Result<bool> notify(std::string_view method, const Json& params = nullptr) { return core_->notify(method, params); }
+    Result<bool> notify(std::string_view method, Json params = nullptr) { return core_->notify(method, std::move(params)); }
 
     /// Makes one request and waits for its response, for `time` at most (0: without limit); then it fails with `timeout` and leaves
     /// no trace. Its events and tool calls go to the pump of another thread.
-    Result<Json> call_blocking(std::string_view method, const Json& params = nullptr, std::chrono::milliseconds time = std::chrono::seconds(30)) {
-        return core_->call_blocking(method, params, static_cast<int>(time.count()));
+    Result<Json> call_blocking(std::string_view method, Json params = nullptr, std::chrono::milliseconds time = std::chrono::seconds(30)) {
+        const std::chrono::milliseconds longest(std::numeric_limits<int>::max());
+        return core_->call_blocking(method, std::move(params), static_cast<int>(std::min(time, longest).count()));
     }
 
     /// Handles all notifications of a method.
@@ -136,14 +138,14 @@ public:
 
     Session create_session(Json params = Json::object(), ResultHandler on_result = {}) {
         const std::string id = identify(params, "session");
-        create("session/create", std::move(params), std::move(on_result));
+        core_->request_with_tools("session/create", std::move(params), std::move(on_result));
         return Session(core_, id);
     }
     Session session(std::string id) const { return Session(core_, std::move(id)); }
 
     Npc create_npc(Json params, ResultHandler on_result = {}) {
         const std::string id = identify(params, "npc");
-        create("npc/create", std::move(params), std::move(on_result));
+        core_->request_with_tools("npc/create", std::move(params), std::move(on_result));
         return Npc(core_, id);
     }
     /// Makes an NPC of a saved state. What is in `changes` (`npc`, `tools`, `options`, `world`, `model`), also as null, wins over what is
@@ -153,14 +155,14 @@ public:
         if (!given && state["npc"].is_string()) changes.set("npc", state["npc"]);
         const std::string id = identify(changes, "npc");
         changes.set("state", std::move(state));
-        create("npc/restore", std::move(changes), std::move(on_result));
+        core_->request_with_tools("npc/restore", std::move(changes), std::move(on_result));
         return Npc(core_, id);
     }
     Npc npc(std::string id) const { return Npc(core_, std::move(id)); }
 
     World create_world(Json params = Json::object(), ResultHandler on_result = {}) {
         const std::string id = identify(params, "world");
-        create("world/create", std::move(params), std::move(on_result));
+        core_->request("world/create", std::move(params), std::move(on_result));
         return World(core_, id);
     }
     World world(std::string id) const { return World(core_, std::move(id)); }
@@ -169,7 +171,7 @@ public:
 
     /// Picks one of `options` for an `actor` in a `situation`.
     void decide(Json params, std::function<void(Result<Decision>)> on_decision) {
-        create("decision/decide", std::move(params), detail::as(std::move(on_decision)));
+        core_->request_with_tools("decision/decide", std::move(params), detail::as(std::move(on_decision)));
     }
 
     /// Decisions of a crowd: an array of decisions, or of `{"error"}`, in the order of `requests`.
@@ -177,19 +179,16 @@ public:
         Json requests = Json::array();
         for (const Json& request : params["requests"].items()) {
             Result<Json> resolved = core_->with_tools(request);
-            if (!resolved) {
-                if (on_results) on_results(resolved.error());
-                return;
-            }
+            if (!resolved) return core_->deliver(on_results, resolved.error());
             requests.push(std::move(*resolved));
         }
         params.set("requests", std::move(requests));
-        core_->request("decision/decideMany", params, detail::member_of(std::move(on_results), "results"));
+        core_->request("decision/decideMany", std::move(params), detail::member_of(std::move(on_results), "results"));
     }
 
     /// Writes one thing in the form of a `schema`.
     void generate(Json params, ResultHandler on_content) {
-        create("content/generate", std::move(params), detail::member_of(std::move(on_content), "content"));
+        core_->request_with_tools("content/generate", std::move(params), detail::member_of(std::move(on_content), "content"));
     }
 
 private:
@@ -197,15 +196,6 @@ private:
     std::string identify(Json& params, const char* kind) {
         if (!params[kind].is_string()) params.set(kind, core_->new_object_id(kind));
         return params[kind].as_string();
-    }
-
-    void create(std::string_view method, Json params, ResultHandler on_result) {
-        const Result<Json> resolved = core_->with_tools(std::move(params));
-        if (resolved) {
-            core_->request(method, *resolved, std::move(on_result));
-        } else if (on_result) {
-            core_->guarded([&] { on_result(resolved.error()); });
-        }
     }
 
     std::shared_ptr<detail::Core> core_;

@@ -45,9 +45,9 @@ public:
 
     // -- requests
 
-    std::string request(std::string_view method, const Json& params, ResultHandler on_result, EventHandler on_event = {}) {
-        const std::string id = "cpp-" + std::to_string(++last_id_);
-        const Result<std::string> line = message(id, method, params);
+    std::string request(std::string_view method, Json params, ResultHandler on_result, EventHandler on_event = {}) {
+        const std::string id = new_request_id();
+        const Result<std::string> line = request_line(id, method, std::move(params));
         if (!line) {
             deliver(on_result, line.error());
             return id;
@@ -60,15 +60,25 @@ public:
         return id;
     }
 
-    Result<bool> notify(std::string_view method, const Json& params) {
-        const Result<std::string> line = message("", method, params);
+    /// The same, for params whose `tools` may be names.
+    void request_with_tools(std::string_view method, Json params, ResultHandler on_result, EventHandler on_event = {}) {
+        Result<Json> resolved = with_tools(std::move(params));
+        if (resolved) {
+            request(method, std::move(*resolved), std::move(on_result), std::move(on_event));
+        } else {
+            deliver(on_result, resolved.error());
+        }
+    }
+
+    Result<bool> notify(std::string_view method, Json params) {
+        const Result<std::string> line = request_line(Json(), method, std::move(params));
         if (!line) return line.error();
         if (native_->send(*line) != OAM_OK) return Error::shut_down();
         return true;
     }
 
-    Result<Json> call_blocking(std::string_view method, const Json& params, int timeout_ms) {
-        const Result<std::string> line = message("cpp-" + std::to_string(++last_id_), method, params);
+    Result<Json> call_blocking(std::string_view method, Json params, int timeout_ms) {
+        const Result<std::string> line = request_line(new_request_id(), method, std::move(params));
         if (!line) return line.error();
         const std::optional<std::string> response = native_->call_blocking(*line, timeout_ms);
         if (!response) return Error::shut_down();
@@ -179,6 +189,10 @@ public:
         for (auto& entry : pending) deliver(entry.second.on_result, Error::shut_down());
     }
 
+    void deliver(const ResultHandler& handler, Result<Json> result) {
+        if (handler) guarded([&] { handler(std::move(result)); });
+    }
+
     /// Calls what the user gave; what it throws is a problem, not the end.
     template <class Action>
     void guarded(Action action) {
@@ -209,16 +223,22 @@ private:
         std::shared_ptr<EventHandler> handler;
     };
 
-    static Result<std::string> message(const std::string& id, std::string_view method, const Json& params) {
-        Result<std::string> text = to_json(params, "params");
-        if (!text) return text;
-        const Result<std::string> name = to_json(Json(method), "method");
-        if (!name) return name;
-        std::string line = R"({"jsonrpc":"2.0",)";
-        if (!id.empty()) line += R"("id":")" + id + R"(",)";
-        line += R"("method":)" + *name;
-        if (!params.is_null()) line += R"(,"params":)" + *text;
-        return line + "}";
+    std::string new_request_id() { return "cpp-" + std::to_string(++last_id_); }
+
+    /// A request, or without an id a notification, as oam reads it.
+    static Result<std::string> request_line(Json id, std::string_view method, Json params) {
+        Json message = Json::object({{"jsonrpc", "2.0"}});
+        if (!id.is_null()) message.set("id", std::move(id));
+        message.set("method", method);
+        if (!params.is_null()) message.set("params", std::move(params));
+        return encode(message);
+    }
+
+    /// oam answers what it cannot read to nobody, and whoever waits for an answer would wait forever.
+    static Result<std::string> encode(const Json& message) {
+        Result<std::string> line = to_json(message, "");
+        if (line && line->size() > max_message_bytes) return Error::invalid_params("The message is longer than 64 MiB, which oam does not read.");
+        return line;
     }
 
     void dispatch(const std::string& line) {
@@ -231,7 +251,9 @@ private:
         const std::string& method = received["method"].as_string();
         const std::string& id = received["id"].as_string();
         if (method.empty()) {
-            if (const Json* error = received.find("error")) {
+            if (id.empty()) {
+                tell("oam cannot read a message: " + received["error"]["message"].as_string());
+            } else if (const Json* error = received.find("error")) {
                 settle(id, Error::from_json(*error));
             } else {
                 settle(id, received.take("result"));
@@ -255,10 +277,6 @@ private:
             pending_.erase(found);
         }
         deliver(pending.on_result, std::move(result));
-    }
-
-    void deliver(const ResultHandler& handler, Result<Json> result) {
-        if (handler) guarded([&] { handler(std::move(result)); });
     }
 
     void notified(const std::string& method, const Json& params) {
@@ -328,15 +346,17 @@ private:
             const std::lock_guard<std::mutex> lock(mutex_);
             calls_.erase(id);
         }
+        const Result<bool> sent = respond(id, output);
+        if (sent) return;
+        const std::string problem = "The tool's output is no JSON: " + sent.error().message;
+        // The names in an output may be no UTF-8, and so what is wrong with it.
+        if (!respond(id, ToolOutput::failure(problem))) respond(id, ToolOutput::failure("The tool's output is no JSON."));
+    }
+
+    Result<bool> respond(const std::string& id, const ToolOutput& output) {
         Json result = Json::object({{"output", output.output.is_null() ? Json("") : output.output}});
         if (output.is_error) result.set("isError", true);
-        Result<std::string> text = to_json(result, "result");
-        if (!text) {
-            const std::string problem = "The tool's output is no JSON: " + text.error().message;
-            text = to_json(Json::object({{"output", problem}, {"isError", true}}));
-        }
-        // A failure's text may itself be no UTF-8.
-        respond(id, R"("result":)" + (text ? *text : R"({"output":"The tool failed.","isError":true})"));
+        return respond(id, "result", std::move(result));
     }
 
     void cancel_call(const std::string& id) {
@@ -352,13 +372,16 @@ private:
     }
 
     void refuse(const std::string& id, const std::string& message_text) {
-        const Result<std::string> error = to_json(Json::object({{"code", -32601}, {"message", message_text}}));
-        if (error) respond(id, R"("error":)" + *error);
+        respond(id, "error", Json::object({{"code", -32601}, {"message", message_text}}));
     }
 
-    void respond(const std::string& id, const std::string& body) {
-        const Result<std::string> name = to_json(Json(id));
-        if (name) native_->send(R"({"jsonrpc":"2.0","id":)" + *name + "," + body + "}");
+    /// False where the bridge is closed and nobody waits; an error if it cannot be said.
+    Result<bool> respond(const std::string& id, std::string_view kind, Json body) {
+        Json message = Json::object({{"jsonrpc", "2.0"}, {"id", id}});
+        message.set(kind, std::move(body));
+        const Result<std::string> line = encode(message);
+        if (!line) return line.error();
+        return native_->send(*line) == OAM_OK;
     }
 
     void tell(const std::string& problem) {
@@ -400,16 +423,10 @@ protected:
 
     void request(std::string_view method, Json params, ResultHandler on_result, EventHandler on_event = {}) const {
         params.set(kind_, id_);
-        const auto core = core_.lock();
-        if (!core) {
-            if (on_result) on_result(Error::shut_down());
-            return;
-        }
-        const Result<Json> resolved = core->with_tools(std::move(params));
-        if (resolved) {
-            core->request(method, *resolved, std::move(on_result), std::move(on_event));
+        if (const auto core = core_.lock()) {
+            core->request_with_tools(method, std::move(params), std::move(on_result), std::move(on_event));
         } else if (on_result) {
-            core->guarded([&] { on_result(resolved.error()); });
+            on_result(Error::shut_down());
         }
     }
 

@@ -28,12 +28,14 @@ namespace oam {
 
 /// Arrays and objects inside each other that are read and written.
 inline constexpr int max_json_depth = 100;
+/// What oam reads of a message.
+inline constexpr std::size_t max_message_bytes = 64 * 1024 * 1024;
 
 /// Reads JSON text (RFC 8259): one value, nothing before and behind it but white space. The error tells where it is wrong.
 Result<Json> parse_json(std::string_view text);
 
 /// Writes a value in one line. NaN, infinities, text that is not UTF-8 and more than 100 levels have no JSON: the error names the
-/// place, beginning with `name`.
+/// place, beginning with `name` if there is one.
 Result<std::string> to_json(const Json& value, std::string_view name = "value");
 
 /// Reads a file of JSON.
@@ -332,7 +334,10 @@ public:
 
     std::string& text() { return text_; }
     /// What is wrong: a place within the value, and why.
-    std::string problem(std::string_view name) const { return std::string(name) + place_ + " " + problem_ + ", which JSON cannot carry."; }
+    std::string problem(std::string_view name) const {
+        const std::string place = std::string(name) + place_;
+        return place.substr(place.rfind('.', 0) == 0 ? 1 : 0) + " " + problem_ + ", which JSON cannot carry.";
+    }
 
 private:
     bool write_array(const Json& value, int depth) {

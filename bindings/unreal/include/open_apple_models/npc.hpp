@@ -87,7 +87,7 @@ public:
     }
     /// Cancels what runs and what waits; the result is how many.
     void cancel(ResultHandler on_result = {}) const { request("npc/cancel", {}, detail::member_of(std::move(on_result), "cancelled")); }
-    void remove(ResultHandler on_result = {}) const { request("npc/delete", {}, std::move(on_result)); }
+    void destroy(ResultHandler on_result = {}) const { request("npc/delete", {}, std::move(on_result)); }
 
 private:
     static void tell(const TalkOptions& options, std::string& shown, const Json& event) {

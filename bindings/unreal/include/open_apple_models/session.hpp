@@ -57,7 +57,7 @@ public:
     void cancel(ResultHandler on_result = {}) const { request("session/cancel", {}, detail::member_of(std::move(on_result), "cancelled")); }
     /// Forgets the conversation and the context note.
     void reset(ResultHandler on_result = {}) const { request("session/reset", {}, std::move(on_result)); }
-    void remove(ResultHandler on_result = {}) const { request("session/delete", {}, std::move(on_result)); }
+    void destroy(ResultHandler on_result = {}) const { request("session/delete", {}, std::move(on_result)); }
     /// The conversation, to be saved; `create_session` goes on from it as `history`.
     void transcript(ResultHandler on_result) const { request("session/transcript", {}, detail::member_of(std::move(on_result), "transcript")); }
     /// Null clears them.

@@ -71,7 +71,7 @@ public:
         request("world/merge", std::move(params), detail::member_of(std::move(on_version), "version"));
     }
     /// Removes what is at `path`; the result is the old value, null where there was none.
-    void erase(std::string path, ResultHandler on_old_value = {}) const {
+    void remove(std::string path, ResultHandler on_old_value = {}) const {
         request("world/remove", at(std::move(path)), detail::member_of(std::move(on_old_value), "oldValue"));
     }
     /// The whole world, to be saved; `create_world` makes it again.
@@ -102,7 +102,7 @@ public:
     }
 
     /// Deletes the world; its subscriptions end.
-    void remove(ResultHandler on_result = {}) const {
+    void destroy(ResultHandler on_result = {}) const {
         auto forget = [core = core_, world = id(), on_result = std::move(on_result)](Result<Json> result) {
             const auto alive = core.lock();
             if (result && alive) alive->forget_world(world);

@@ -151,7 +151,7 @@ impl Site {
                 Ok(reply::json(status, health.body))
             }
             Route::Metrics => {
-                Ok(reply::text(self.metrics().text(), "text/plain; version=0.0.4; charset=utf-8"))
+                Ok(reply::text(self.metrics().text().await, "text/plain; version=0.0.4; charset=utf-8"))
             }
         };
         answer.unwrap_or_else(|error| reply::error(&error, ""))

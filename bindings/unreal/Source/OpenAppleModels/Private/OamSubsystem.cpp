@@ -1,6 +1,7 @@
 #include "OamSubsystem.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,19 @@ struct FOamState
     oam::Bridge Bridge;
     /** Calls that wait for the game's answer. */
     std::map<std::string, oam::ToolReply> OpenCalls;
+
+    /** A call that is about to be answered; nothing if nobody waits for it. */
+    std::optional<oam::ToolReply> Take(const std::string& CallId)
+    {
+        const auto Found = OpenCalls.find(CallId);
+        if (Found == OpenCalls.end())
+        {
+            return std::nullopt;
+        }
+        const oam::ToolReply Reply = Found->second;
+        OpenCalls.erase(Found);
+        return Reply;
+    }
 };
 
 namespace
@@ -33,12 +47,12 @@ FString ToText(const oam::Json& Value)
     return FromUtf8(Text ? *Text : Text.error().message);
 }
 
-/** JSON of the game; what is none is told by the error. Empty text is an empty object. */
+/** JSON of the game; what is none is told by the error. Empty text is null. */
 oam::Result<oam::Json> Parse(const FString& Text)
 {
     if (Text.IsEmpty())
     {
-        return oam::Json::object();
+        return oam::Json();
     }
     return oam::parse_json(ToUtf8(Text));
 }
@@ -95,8 +109,7 @@ void UOamSubsystem::RegisterTool(const FString& Name, const FString& Description
         UE_LOG(LogOpenAppleModels, Error, TEXT("Tool %s: %s"), *Name, *FromUtf8(Parameters.error().message));
         return;
     }
-    const oam::Json Schema = ParametersSchemaJson.IsEmpty() ? oam::Json() : *Parameters;
-    State->Bridge.register_later_tool({ToUtf8(Name), ToUtf8(Description), Schema},
+    State->Bridge.register_later_tool({ToUtf8(Name), ToUtf8(Description), *Parameters},
         [this](const oam::ToolCall& Call, const oam::ToolReply& Reply)
         {
             State->OpenCalls.insert({Call.id, Reply});
@@ -111,33 +124,28 @@ void UOamSubsystem::RegisterTool(const FString& Name, const FString& Description
 
 void UOamSubsystem::AnswerTool(const FString& CallId, const FString& OutputJson)
 {
-    const auto Found = State->OpenCalls.find(ToUtf8(CallId));
-    if (Found == State->OpenCalls.end())
+    const std::optional<oam::ToolReply> Reply = State->Take(ToUtf8(CallId));
+    if (!Reply)
     {
         return;
     }
-    const oam::ToolReply Reply = Found->second;
-    State->OpenCalls.erase(Found);
     const oam::Result<oam::Json> Output = Parse(OutputJson);
     if (Output)
     {
-        Reply.ok(*Output);
+        Reply->ok(*Output);
     }
     else
     {
-        Reply.error("The tool's output is no JSON: " + Output.error().message);
+        Reply->error("The tool's output is no JSON: " + Output.error().message);
     }
 }
 
 void UOamSubsystem::FailTool(const FString& CallId, const FString& Message)
 {
-    const auto Found = State->OpenCalls.find(ToUtf8(CallId));
-    if (Found == State->OpenCalls.end())
+    if (const std::optional<oam::ToolReply> Reply = State->Take(ToUtf8(CallId)))
     {
-        return;
+        Reply->error(ToUtf8(Message));
     }
-    Found->second.error(ToUtf8(Message));
-    State->OpenCalls.erase(Found);
 }
 
 void UOamSubsystem::CreateNpc(const FString& Npc, const FString& ParamsJson)
@@ -194,6 +202,7 @@ void UOamSubsystem::Cancel(const FString& Npc)
 FString UOamSubsystem::Request(const FString& Method, const FString& ParamsJson)
 {
     const oam::Result<oam::Json> Params = Parse(ParamsJson);
+    // oam answers text in the place of params, as it answers any other mistake.
     const oam::Json Given = Params ? *Params : oam::Json(ToUtf8(ParamsJson));
     const TSharedRef<FString> Id = MakeShared<FString>();
     *Id = FromUtf8(State->Bridge.request(ToUtf8(Method), Given, [this, Id](const oam::Result<oam::Json>& Result)

@@ -65,10 +65,11 @@ public:
     /** For C++; valid between Initialize and Deinitialize. */
     oam::Bridge& GetBridge() const;
 
-    /** A tool that characters may be given. OnToolCalled is told of each call, and AnswerTool or FailTool answers it. */
+    /** A tool that characters may be given; without a schema it has no parameters. OnToolCalled is told of each call, and AnswerTool or FailTool answers it. */
     UFUNCTION(BlueprintCallable, Category = "Open Apple Models")
     void RegisterTool(const FString& Name, const FString& Description, const FString& ParametersSchemaJson);
 
+    /** What the model sees: JSON, or nothing. */
     UFUNCTION(BlueprintCallable, Category = "Open Apple Models")
     void AnswerTool(const FString& CallId, const FString& OutputJson);
 

@@ -85,7 +85,7 @@ namespace OpenAppleModels
         /// <param name="onEvent">Called with the params of each notification that belongs to the request.</param>
         /// <returns>The result. The task fails with an <see cref="OamException"/> when the bridge answers with an error or is disposed
         /// meanwhile, with <see cref="ObjectDisposedException"/> when it was disposed before, and with
-        /// <see cref="ArgumentException"/> when the params have no JSON form.</returns>
+        /// <see cref="ArgumentException"/> when the params have no JSON form or more than 64 MiB of it.</returns>
         public Task<object> RequestAsync(
             string method, object parameters = null, Action<Dictionary<string, object>> onEvent = null) =>
             CallAsync(method, parameters, result => result, onEvent);
@@ -108,7 +108,7 @@ namespace OpenAppleModels
 
         /// <summary>Sends a notification: a request that is not answered, not even if it fails.</summary>
         /// <exception cref="ObjectDisposedException">The bridge is disposed.</exception>
-        /// <exception cref="ArgumentException">The params have no JSON form.</exception>
+        /// <exception cref="ArgumentException">The params have no JSON form, or more than 64 MiB of it.</exception>
         public void Notify(string method, object parameters = null) =>
             SendMessage(new Parameters { { "jsonrpc", "2.0" }, { "method", method }, { "params", parameters } });
 
@@ -122,7 +122,7 @@ namespace OpenAppleModels
         /// <exception cref="OamException">The request failed; <c>timeout</c> after the time limit, <c>cancelled</c> or
         /// <c>shut_down</c> when the bridge is disposed meanwhile.</exception>
         /// <exception cref="ObjectDisposedException">The bridge is disposed.</exception>
-        /// <exception cref="ArgumentException">The params have no JSON form.</exception>
+        /// <exception cref="ArgumentException">The params have no JSON form, or more than 64 MiB of it.</exception>
         /// <exception cref="InvalidOperationException">This is the bridge's own thread.</exception>
         public object CallBlocking(string method, object parameters = null, int timeoutMs = 30000)
         {
@@ -133,7 +133,7 @@ namespace OpenAppleModels
 
         /// <summary>Sends one message of the protocol as it is. Responses to ids of your own are not passed on.</summary>
         /// <exception cref="ObjectDisposedException">The bridge is disposed.</exception>
-        /// <exception cref="ArgumentException">The message has no JSON form.</exception>
+        /// <exception cref="ArgumentException">The message has no JSON form, or more than 64 MiB of it.</exception>
         public void SendMessage(Dictionary<string, object> message) => native.Send(Json.Serialize(message));
 
         /// <summary>
@@ -153,7 +153,7 @@ namespace OpenAppleModels
             {
                 // What was not handled by now is not handled any more.
             }
-            tools.CancelAll();
+            tools.Close();
             subscriptions.Clear();
             foreach (PendingRequest request in pending.TakeAll())
             {
