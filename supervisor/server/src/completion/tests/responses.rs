@@ -1,7 +1,10 @@
 //! Answers as responses, whole and streamed.
 
 use futures_util::StreamExt;
-use oam_agent::{Availability, ErrorCode, ModelError, Script, ScriptedModel};
+use oam_agent::{
+    Availability, BoxFuture, ErrorCode, Model, ModelError, Script, ScriptedModel, StepOutcome, StepRequest,
+    StepSink,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -194,6 +197,27 @@ async fn the_output_of_a_call_leads_to_the_answer() {
     assert_eq!(response["output"][0]["content"][0]["text"], "It is sunny.");
 }
 
+/// A model that remembers little.
+struct Forgetful(ScriptedModel);
+
+impl Model for Forgetful {
+    fn step<'a>(
+        &'a self,
+        request: StepRequest,
+        sink: &'a mut dyn StepSink,
+    ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
+        self.0.step(request, sink)
+    }
+
+    fn availability(&self) -> Availability {
+        self.0.availability()
+    }
+
+    fn context_size(&self) -> Option<u32> {
+        Some(1500)
+    }
+}
+
 #[tokio::test]
 async fn what_was_said_first_is_left_out_only_if_wanted() {
     let long = "word ".repeat(200);
@@ -202,13 +226,7 @@ async fn what_was_said_first_is_left_out_only_if_wanted() {
     input.push(json!({"role": "user", "content": "And?"}));
     for (truncation, shown) in [(json!("auto"), 1), (json!("disabled"), 3), (json!(null), 3)] {
         let script = Script::from_steps_or_object(&json!([{"text": "Yes."}]), "").unwrap();
-        let availability = Availability {
-            unavailable: None,
-            context_size: 700,
-            variant: None,
-            supported_languages: Vec::new(),
-        };
-        let model = Watched::new(ScriptedModel::with_availability(script, availability));
+        let model = Watched::new(Forgetful(ScriptedModel::new(script)));
         let body = json!({"input": input, "truncation": truncation});
         respond(&server(model.clone()), body).await.unwrap();
         assert_eq!(model.request(0).transcript.iter().count(), shown, "{truncation}");
