@@ -56,24 +56,10 @@ async fn responses_are_served_whole_and_streamed() {
     let counted = [
         r#"oam_requests_total{route="responses",status="200"} 3"#,
         r#"oam_turns_total{outcome="answered"} 3"#,
-<<<<<<< HEAD
     ] {
         let is_counted = || metrics.text().now_or_never().is_some_and(|text| text.contains(counted));
         eventually(counted, is_counted).await;
     }
-=======
-    ];
-    let wait = async {
-        loop {
-            let text = metrics.text().await;
-            if counted.iter().all(|line| text.contains(line)) {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(LIMIT, wait).await.expect("three responses are counted");
->>>>>>> responses
 }
 
 #[tokio::test]
