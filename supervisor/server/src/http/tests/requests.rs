@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::net::UnixStream;
 
 use super::client::{
-    LIMIT, Log, Wire, completions_of, config, eventually, get, hi, loopback, post, post_to, scripted, start,
+    Log, Wire, completions_of, config, eventually, get, hi, loopback, post, post_to, scripted, start,
 };
 use crate::{Server, ServerConfig, TcpAddress};
 
@@ -53,7 +53,7 @@ async fn responses_are_served_whole_and_streamed() {
     let refused = wire.ask(post_to("/v1/responses", &json!({}), "")).await;
     assert_eq!((refused.status, refused.code().as_str()), (400, "missing_required_parameter"));
     drop(wire);
-    let counted = [
+    for counted in [
         r#"oam_requests_total{route="responses",status="200"} 3"#,
         r#"oam_turns_total{outcome="answered"} 3"#,
     ] {
