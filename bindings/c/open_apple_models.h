@@ -38,7 +38,8 @@ typedef struct oam_bridge oam_bridge;
  * It runs on a thread of the bridge, never twice at the same time, in the order in which the messages were produced.
  * `json_line` is valid until it returns, and is not to be freed. It should be short: copy the line and return. While
  * it runs, further messages wait; nothing else does. It may call `oam_bridge_send`, and `oam_bridge_destroy`, but not
- * `oam_call_blocking`, which would wait for itself and fails. No exception may leave it.
+ * `oam_call_blocking`, which would wait for itself and fails. It has to return: an exception that leaves it, or
+ * `pthread_exit`, ends the process.
  */
 typedef void (*oam_message_callback)(const char *json_line, void *user_data);
 
@@ -48,6 +49,9 @@ typedef void (*oam_message_callback)(const char *json_line, void *user_data);
  *
  * `callback` and `user_data` must stay valid until `oam_bridge_destroy` has returned. `user_data` may be `NULL` and is
  * only handed on. Returns `NULL` if `callback` is `NULL`, or if the system has no more threads or descriptors.
+ *
+ * A bridge belongs to the process that created it. In one that is forked from it every function returns at once:
+ * `oam_bridge_send` with `OAM_ERROR_GIVEN_UP`, `oam_call_blocking` with the error `shut_down`.
  */
 oam_bridge *oam_bridge_create(oam_message_callback callback, void *user_data);
 
@@ -68,10 +72,14 @@ oam_bridge *oam_bridge_create_with_options(oam_message_callback callback, void *
  * `json_line` is only read during the call. White space around the message, a line end too, is ignored, and so is a
  * blank line. What is wrong with a message is told through the callback.
  *
+ * The message is read on the calling thread. One that is deeply nested takes up to 512 KiB of its stack; messages of that
+ * kind are not for fibers, or threads that were made with less.
+ *
  * Returns `OAM_OK` or one of the errors above. After `OAM_ERROR_GIVEN_UP` there will be no more messages; all that is
  * left to do is `oam_bridge_destroy`.
  */
-int oam_bridge_send(oam_bridge *bridge, const char *json_line);
+int oam_bridge_send(oam_bridge *bridge,
+                    const char *json_line);
 
 /**
  * Destroys a bridge: cancels its turns and tool calls, waits for a callback in progress, and ends its workers and

@@ -13,8 +13,8 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
     completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
-    respond::RespondArguments, schema::SchemaCommand, status::StatusArguments, stdio::StdioArguments,
-    tools::ToolsCommand,
+    respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, status::StatusArguments,
+    stdio::StdioArguments, tools::ToolsCommand,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Respond(Box<RespondArguments>),
     Chat(ChatArguments),
     Demo(DemoArguments),
+    Serve(Box<ServeArguments>),
     Stdio(StdioArguments),
     Record(RecordArguments),
     Available(AvailableArguments),
@@ -75,6 +76,7 @@ Examples:
   oam demo tavern                           talk to an innkeeper, with or without a model
   oam respond 'Name three colours of autumn.'
   oam chat --tools tools.json
+  oam serve                                 answer OpenAI's clients at http://127.0.0.1:1976/v1
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 
 Environment:

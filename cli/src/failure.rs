@@ -28,6 +28,8 @@ pub(crate) enum FailureCode {
     InvalidInput,
     /// Something could not be written or started.
     Io,
+    /// A server cannot start.
+    ServerStart,
     /// A conversation waits for outputs of tool calls, and not all were given.
     MissingToolOutput,
 }
@@ -42,6 +44,7 @@ impl FailureCode {
             Self::Usage => "usage",
             Self::InvalidInput => "invalid_input",
             Self::Io => "io_error",
+            Self::ServerStart => "server_start_failed",
             Self::MissingToolOutput => "missing_tool_output",
         }
     }
@@ -49,7 +52,7 @@ impl FailureCode {
     /// What the process ends with.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
-            Self::Io => 1,
+            Self::Io | Self::ServerStart => 1,
             Self::Usage | Self::InvalidInput | Self::MissingToolOutput => 2,
             Self::Agent(code) => match code {
                 ErrorCode::ToolFailed | ErrorCode::Busy | ErrorCode::GenerationFailed => 1,
@@ -71,6 +74,7 @@ impl FailureCode {
             Self::Usage,
             Self::InvalidInput,
             Self::Io,
+            Self::ServerStart,
             Self::MissingToolOutput,
         ])
     }
@@ -158,7 +162,7 @@ mod tests {
             FailureCode::all().map(|code| format!("{} {}", code.as_str(), code.exit_code())).collect();
         let expected = "model_unavailable 3, guardrail_violation 4, refusal 4, context_size_exceeded 5, \
             rate_limited 6, unsupported_language 2, invalid_schema 2, tool_failed 1, cancelled 130, busy 1, \
-            invalid_request 2, generation_failed 1, usage 2, invalid_input 2, io_error 1, missing_tool_output 2";
+            invalid_request 2, generation_failed 1, usage 2, invalid_input 2, io_error 1, server_start_failed 1, missing_tool_output 2";
         assert_eq!(told.join(", "), expected);
     }
 }

@@ -13,6 +13,7 @@ pub(crate) enum LogLevel {
     /// Also what happens to connections and workers.
     Info,
     /// Also what should not be, but was coped with.
+    #[value(alias = "warn")]
     Warning,
     /// What went wrong.
     Error,
@@ -29,11 +30,11 @@ impl LogLevel {
     }
 }
 
-/// Starts logging for `oam stdio`. In a process that logs already it changes nothing.
-pub(crate) fn init(level: LogLevel) -> io::Result<Guard> {
+/// Starts logging, with this name in each line if there is one. In a process that logs already it changes nothing.
+pub(crate) fn init(name: Option<&'static str>, level: LogLevel) -> io::Result<Guard> {
     let queue = Queue::new(io::stderr())?;
     let guard = Guard::new(queue.clone());
     // Fails where logging has been started already.
-    let _ = tracing::subscriber::set_global_default(subscriber("oam stdio", level.filter(), queue));
+    let _ = tracing::subscriber::set_global_default(subscriber(name, level.filter(), queue));
     Ok(guard)
 }

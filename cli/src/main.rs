@@ -63,6 +63,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::Demo(arguments)) => commands::demo::run(arguments),
         Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
         Some(Command::Schema(command)) => commands::schema::run(&command),
+        Some(Command::Serve(arguments)) => commands::serve::run(&arguments),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Record(arguments)) => commands::record::run(&arguments),

@@ -130,16 +130,21 @@ impl SystemModel {
     /// The model for a command that asks it itself, on the current runtime; with workers once the first one is ready, or
     /// has failed to get ready. One conversation needs no spare worker.
     pub(crate) async fn open(self) -> OpenModel {
-        let name = match self.backing {
-            Backing::Script(_) | Backing::Replay(_) => ModelName::Scripted,
-            Backing::Workers(_) | Backing::None => ModelName::System,
-        };
         let backing = match self.backing {
             Backing::Workers(config) => Backing::Workers(PoolConfig { spare: false, ..config }),
             other => other,
         };
+        Self { backing, ..self }.open_as_configured().await
+    }
+
+    /// The same for a command that asks it for many others: with all the workers there are to be.
+    pub(crate) async fn open_as_configured(self) -> OpenModel {
+        let name = match self.backing {
+            Backing::Script(_) | Backing::Replay(_) => ModelName::Scripted,
+            Backing::Workers(_) | Backing::None => ModelName::System,
+        };
         let source = self.source;
-        let StartedModels { models, pool, recording } = Self { backing, ..self }.start();
+        let StartedModels { models, pool, recording } = self.start();
         if let Some(pool) = &pool {
             pool.settled().await;
         }
@@ -233,7 +238,7 @@ impl ModelName {
 pub(crate) struct OpenModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) name: ModelName,
-    source: ModelSource,
+    pub(crate) source: ModelSource,
     pool: Option<WorkerPool>,
     /// Saved when it is dropped.
     recording: Option<ActiveRecording>,

@@ -8,6 +8,7 @@ mod watch;
 
 use std::{
     future::Future,
+    io,
     pin::pin,
     process::ExitCode,
     task::{Context, Waker},
@@ -53,6 +54,17 @@ impl Interrupts {
     }
 }
 
+/// The signals that end a server, in the server's own hands: the first asks it to stop, another one means now.
+#[derive(Debug)]
+pub(crate) struct StopSignals(EndSignals);
+
+impl StopSignals {
+    /// Waits for one, or tells of one that has come since the last time.
+    pub(crate) async fn next(&mut self) {
+        self.0.next().await;
+    }
+}
+
 /// Runs `command` on a runtime of its own, until it is done or a signal ends it. Signals are heard from the moment before
 /// `command` starts.
 pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<End<T>, Failure> {
@@ -72,13 +84,12 @@ pub(crate) fn run_with_interrupts<T>(
 ) -> Result<End<T>, Failure> {
     // Beside the command's thread there is one that keeps tools to their time limits while the command is held up.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::io(format!("cannot start: {error}")))?;
+    let runtime = runtime.map_err(cannot("start"))?;
     let end = runtime.block_on(async {
-        let unheard = |error| Failure::io(format!("cannot hear signals: {error}"));
-        let interrupts = || signal(SignalKind::interrupt()).map(Interrupts).map_err(unheard);
+        let interrupts = || signal(SignalKind::interrupt()).map(Interrupts).map_err(cannot("hear signals"));
         let command = command(interrupts()?);
-        let mut signals = EndSignals::listen().map_err(unheard)?;
-        let mut attention = Attention::watch().map_err(unheard)?;
+        let mut signals = EndSignals::listen().map_err(cannot("hear signals"))?;
+        let mut attention = Attention::watch().map_err(cannot("hear signals"))?;
         let end = tokio::select! {
             biased;
             signal = signals.next() => Ok(End::Interrupted(signal.exit_code().into())),
@@ -100,4 +111,37 @@ pub(crate) fn run_with_interrupts<T>(
     // A thread that reads a terminal cannot be interrupted, and nothing that still runs matters now.
     runtime.shutdown_background();
     end
+}
+
+/// Runs a server on a runtime of its own, with as many threads as there are processors. It hears signals itself, also those
+/// that end other commands at once.
+pub(crate) fn run_server(
+    server: impl AsyncFnOnce(StopSignals) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(cannot("start"))?;
+    let end = runtime.block_on(async {
+        let signals = || EndSignals::listen_to_all().map(StopSignals).map_err(cannot("hear signals"));
+        let server = server(signals()?);
+        let mut attention = Attention::watch().map_err(cannot("hear signals"))?;
+        let end = tokio::select! {
+            biased;
+            never = attention.pay() => match never {},
+            end = server => end,
+        };
+        let mut signals = signals()?;
+        tokio::select! {
+            biased;
+            () = signals.next() => {}
+            never = attention.pay() => match never {},
+            () = tools::all_ended() => {}
+        }
+        end
+    });
+    runtime.shutdown_background();
+    end
+}
+
+fn cannot(what: &'static str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::io(format!("cannot {what}: {error}"))
 }

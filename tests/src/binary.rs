@@ -48,6 +48,7 @@ pub fn clean_command(program: impl AsRef<OsStr>) -> Command {
         "OAM_RECORD_PACE",
         "OAM_RECORD_APPEND",
         "OAM_REPLAY_MATCH",
+        "OAM_API_KEY",
         "NO_COLOR",
     ] {
         command.env_remove(variable);

@@ -188,14 +188,7 @@ impl Oam {
 
     /// Kills the program if the guard lives longer than [`DEADLINE`], so that sending cannot block for ever.
     pub fn watchdog(&self) -> Watchdog {
-        let pid = Pid::from_raw(i32::try_from(self.pid()).expect("a process id"));
-        let (guard, dropped) = channel::<()>();
-        std::thread::spawn(move || {
-            if dropped.recv_timeout(DEADLINE) == Err(RecvTimeoutError::Timeout) {
-                let _ = kill(pid, Signal::SIGKILL);
-            }
-        });
-        Watchdog { _guard: guard }
+        Watchdog::over(self.pid())
     }
 
     /// Sends the program a signal.
@@ -508,6 +501,20 @@ impl Oam {
 #[derive(Debug)]
 pub struct Watchdog {
     _guard: Sender<()>,
+}
+
+impl Watchdog {
+    /// Over the process with this id.
+    pub fn over(pid: u32) -> Self {
+        let pid = Pid::from_raw(i32::try_from(pid).expect("a process id"));
+        let (guard, dropped) = channel::<()>();
+        std::thread::spawn(move || {
+            if dropped.recv_timeout(DEADLINE) == Err(RecvTimeoutError::Timeout) {
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+        });
+        Self { _guard: guard }
+    }
 }
 
 impl Drop for Oam {

@@ -29,7 +29,8 @@ pub const OAM_OK: c_int = 0;
 pub const OAM_ERROR_INVALID_ARGUMENT: c_int = -1;
 /// The message is not UTF-8.
 pub const OAM_ERROR_INVALID_UTF8: c_int = -2;
-/// The bridge was given up: its callback did not take the messages that waited for it.
+/// The bridge was given up: its callback did not take the messages that waited for it. Or it is not in this process,
+/// which was forked from the one that created it.
 pub const OAM_ERROR_GIVEN_UP: c_int = -3;
 
 /// A bridge: sessions, NPCs and worlds of one host, and the threads and workers behind them. Several may exist side by
@@ -42,7 +43,8 @@ pub struct oam_bridge(EmbeddedBridge);
 /// It runs on a thread of the bridge, never twice at the same time, in the order in which the messages were produced.
 /// `json_line` is valid until it returns, and is not to be freed. It should be short: copy the line and return. While
 /// it runs, further messages wait; nothing else does. It may call `oam_bridge_send`, and `oam_bridge_destroy`, but not
-/// `oam_call_blocking`, which would wait for itself and fails. No exception may leave it.
+/// `oam_call_blocking`, which would wait for itself and fails. It has to return: an exception that leaves it, or
+/// `pthread_exit`, ends the process.
 pub type oam_message_callback =
     Option<unsafe extern "C" fn(json_line: *const c_char, user_data: *mut c_void)>;
 
@@ -51,6 +53,9 @@ pub type oam_message_callback =
 ///
 /// `callback` and `user_data` must stay valid until `oam_bridge_destroy` has returned. `user_data` may be `NULL` and is
 /// only handed on. Returns `NULL` if `callback` is `NULL`, or if the system has no more threads or descriptors.
+///
+/// A bridge belongs to the process that created it. In one that is forked from it every function returns at once:
+/// `oam_bridge_send` with `OAM_ERROR_GIVEN_UP`, `oam_call_blocking` with the error `shut_down`.
 ///
 /// # Safety
 /// `callback` can be called from another thread, with `user_data`, until the bridge is destroyed.
@@ -104,6 +109,9 @@ pub unsafe extern "C" fn oam_bridge_create_with_options(
 /// `json_line` is only read during the call. White space around the message, a line end too, is ignored, and so is a
 /// blank line. What is wrong with a message is told through the callback.
 ///
+/// The message is read on the calling thread. One that is deeply nested takes up to 512 KiB of its stack; messages of that
+/// kind are not for fibers, or threads that were made with less.
+///
 /// Returns `OAM_OK` or one of the errors above. After `OAM_ERROR_GIVEN_UP` there will be no more messages; all that is
 /// left to do is `oam_bridge_destroy`.
 ///
@@ -123,7 +131,7 @@ pub unsafe extern "C" fn oam_bridge_send(bridge: *mut oam_bridge, json_line: *co
         };
         match bridge.send(line) {
             Ok(()) => OAM_OK,
-            Err(SendError::GivenUp) => OAM_ERROR_GIVEN_UP,
+            Err(SendError::GivenUp | SendError::Forked) => OAM_ERROR_GIVEN_UP,
             Err(SendError::Closed) => OAM_ERROR_INVALID_ARGUMENT,
         }
     })

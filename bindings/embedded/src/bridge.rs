@@ -1,8 +1,8 @@
 //! The bridge as its host holds it.
 
 use std::{
-    fmt, io,
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    fmt, io, mem, process,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -32,9 +32,21 @@ pub struct EmbeddedBridge {
     intake: Arc<Intake>,
     delivery: Arc<Delivery>,
     outbox: Outbox,
-    stop: CancellationToken,
     log: Log,
+    ending: Arc<Ending>,
+    process: u32,
+}
+
+/// What ends with the bridge.
+struct Ending {
+    stop: CancellationToken,
     threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Ending {
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Why a bridge could not be started: the system has no more threads or descriptors.
@@ -51,6 +63,9 @@ pub enum SendError {
     /// The bridge was given up, because its callback did not take the messages that waited for it.
     #[error("the bridge was given up: its callback did not take messages")]
     GivenUp,
+    /// This process was forked from the one that has the bridge.
+    #[error("the bridge is in the process from which this one was forked")]
+    Forked,
 }
 
 /// What a bridge is to do.
@@ -62,7 +77,7 @@ pub(crate) enum Setup {
 
 impl fmt::Debug for EmbeddedBridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EmbeddedBridge").field("ended", &self.delivery.ended()).finish_non_exhaustive()
+        f.debug_struct("EmbeddedBridge").field("process", &self.process).finish_non_exhaustive()
     }
 }
 
@@ -102,18 +117,24 @@ impl EmbeddedBridge {
         let started = has_started.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()));
         let Started { runtime, outbox, messages } = started?;
         // From here on a failure stops the thread that was started.
-        let bridge = Self { intake, delivery, outbox, stop, log, threads: Mutex::new(vec![supervising]) };
+        let ending = Arc::new(Ending { stop, threads: Mutex::new(vec![supervising]) });
+        let bridge = Self { intake, delivery, outbox, log, ending, process: process::id() };
         let (thread_log, delivery) = (bridge.log.clone(), Arc::clone(&bridge.delivery));
-        let delivering = thread::Builder::new()
-            .name("oam-callbacks".to_owned())
-            .spawn(move || thread_log.during(|| delivery.run(&runtime, messages, on_message)))?;
-        bridge.threads.lock().unwrap_or_else(PoisonError::into_inner).push(delivering);
+        let delivering = signals::blocked_for_callbacks(|| {
+            thread::Builder::new()
+                .name("oam-callbacks".to_owned())
+                .spawn(move || thread_log.during(|| delivery.run(&runtime, messages, on_message)))
+        })?;
+        bridge.ending.threads().push(delivering);
         Ok(bridge)
     }
 
     /// Takes in one message: a request, a notification, or the response to a `tool/call`. Never waits for model work.
     /// White space around it is ignored, and so is a blank line. Whatever is wrong with it is told through the callback.
     pub fn send(&self, line: &str) -> Result<(), SendError> {
+        if self.is_forked() {
+            return Err(SendError::Forked);
+        }
         match self.delivery.ended() {
             Some(DeliveryEnd::Closed) => return Err(SendError::Closed),
             Some(DeliveryEnd::GivenUp) => return Err(SendError::GivenUp),
@@ -165,12 +186,20 @@ impl EmbeddedBridge {
         }
     }
 
+    /// Whether this is a copy in a process that has none of the bridge's threads. Its locks are as somebody left them, and
+    /// its descriptors are those of the host.
+    fn is_forked(&self) -> bool {
+        self.process != process::id()
+    }
+
     fn callable(&self, request: &str) -> Result<CallRequest, Rejected> {
         if request.len() > MAX_LINE_BYTES {
             return Err(Rejected { id: None, error: BridgeError::line_too_long(MAX_LINE_BYTES) });
         }
         let request = parse_call(request.as_bytes())?;
-        let problem = if self.delivery.is_callback_thread() {
+        let problem = if self.is_forked() {
+            Some(forked())
+        } else if self.delivery.is_callback_thread() {
             let message = format!(
                 "'{}' must not be called and waited for within the callback, which would wait for itself; send it.",
                 request.method
@@ -189,15 +218,17 @@ impl EmbeddedBridge {
     /// second at most unless the callback takes longer. There is no callback afterwards, and no response to what was in
     /// flight. Within the callback nothing is waited for: that callback is the last one. Closing twice does nothing.
     pub fn close(&self) {
+        if self.is_forked() {
+            return;
+        }
         self.delivery.close();
         self.intake.close();
         self.outbox.close();
-        self.stop.cancel();
+        self.ending.stop.cancel();
         if self.delivery.is_callback_thread() {
             return;
         }
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
+        for thread in self.ending.threads().drain(..) {
             // A callback that owns the bridge closes it when its thread ends and drops it.
             if thread.thread().id() != thread::current().id() {
                 // A panic has been told where it happened.
@@ -209,7 +240,20 @@ impl EmbeddedBridge {
 
 impl Drop for EmbeddedBridge {
     fn drop(&mut self) {
+        if self.is_forked() {
+            // It has locks, and the handles of threads that are not here.
+            mem::forget(Arc::clone(&self.ending));
+        }
         self.close();
+    }
+}
+
+fn forked() -> BridgeError {
+    BridgeError {
+        message:
+            "The bridge is in the process from which this one was forked; a process needs one of its own."
+                .to_owned(),
+        ..BridgeError::shut_down()
     }
 }
 

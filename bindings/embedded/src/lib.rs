@@ -25,8 +25,9 @@
 //!
 //! * It installs no signal handlers, writes nothing to standard output, and to standard error only what
 //!   `OAM_BRIDGE_LOG` asks for; it changes neither the environment nor the working directory, and its descriptors are
-//!   close-on-exec.
+//!   close-on-exec and never 0, 1 or 2.
 //! * Its threads take no signals that are meant for the host.
+//! * In a process that is forked from the host the bridge is dead, and says so at once.
 //! * When the host dies, by whatever signal, its workers end.
 //!
 //! Inside: the thread `oam-supervisor` runs turns, timers and workers ([`supervisor`]). The thread `oam-callbacks` hands
@@ -37,6 +38,7 @@
 mod blocking;
 mod bridge;
 mod delivery;
+mod descriptors;
 mod intake;
 mod log;
 mod options;

@@ -127,7 +127,7 @@ impl EmbeddedOptions {
             step_timeout: self.step_timeout,
             max_step_crashes: self.max_step_crashes,
             stop_grace: STOP_GRACE,
-            ..PoolConfig::new(self.worker_command()?)
+            ..PoolConfig::new(worker::anchored(self.worker_command()?))
         })
     }
 

@@ -14,13 +14,14 @@ use oam_system::{PooledSystem, SupervisorMethods, UnservedSystem};
 use oam_workers::WorkerPool;
 use tokio::{
     runtime::{Builder, Handle},
-    time::{interval, timeout},
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     bridge::Setup,
     delivery::{Delivery, DeliveryEnd},
+    descriptors,
     intake::Intake,
     refusal::Refusal,
 };
@@ -48,7 +49,7 @@ pub(crate) struct Supervisor {
 impl Supervisor {
     /// Runs until it is told to stop and the workers are gone.
     pub(crate) fn run(self, setup: Setup, started: &SyncSender<io::Result<Started>>) {
-        let runtime = match Builder::new_current_thread().enable_all().build() {
+        let runtime = match descriptors::apart(|| Builder::new_current_thread().enable_all().build()) {
             Ok(runtime) => runtime,
             Err(error) => {
                 let _ = started.send(Err(error));
@@ -82,17 +83,16 @@ impl Supervisor {
 
     /// Returns when so much waits for a callback that nobody will ever take it.
     async fn watch_callback(&self, bridge: &Bridge) {
-        let mut rounds = interval(OVERFLOW_GRACE);
-        let mut handed_before = None;
+        let outbox = bridge.outbox();
         loop {
-            rounds.tick().await;
+            outbox.overfull().await;
             let handed = self.delivery.handed();
-            let is_stuck = bridge.outbox().unwritten() > 0 && handed_before == Some(handed);
-            if is_stuck && bridge.outbox().note_stuck() || bridge.outbox().is_overflowed() {
+            sleep(OVERFLOW_GRACE).await;
+            let is_stuck = self.delivery.handed() == handed;
+            if is_stuck && outbox.note_stuck() || outbox.is_overflowed() {
                 self.delivery.end(DeliveryEnd::GivenUp);
                 return;
             }
-            handed_before = Some(handed);
         }
     }
 }

@@ -14,7 +14,7 @@ from ._dispatch import Dispatcher
 from ._errors import BridgeError, shut_down
 from ._library import LibraryTransport, Path, find_library, places_of_library
 from ._npc import NPC
-from ._params import Unset, camel_case, given
+from ._params import DECIDE, GENERATE, Unset, camel_case, given
 from ._process import Command, ProcessTransport, command_line, find_program, places_of_program
 from ._session import Session
 from ._settings import Settings
@@ -342,8 +342,9 @@ class Bridge:
         fallback: str | None = None,
         **settings: Any,
     ) -> Decision:
-        """Has a character choose one of the options. `fallback` is the option that is chosen where the model may not
-        answer. `settings` are `instructions`, `temperature`, `max_tool_rounds`, `tool_timeout_seconds`, `model`.
+        """Has a character choose one of the options. `fallback`, the protocol's `fallbackOptionID`, is chosen where the
+        model may not answer. `settings` are `instructions`, `temperature`, `max_tool_rounds`, `tool_timeout_seconds`,
+        `model`.
         """
         params = given(
             situation=situation,
@@ -353,7 +354,7 @@ class Bridge:
             tools=self._definitions(tools),
             toolChoice=tool_choice,
             fallbackOptionID=fallback,
-            **camel_case(settings),
+            **camel_case(settings, DECIDE),
         )
         return cast(Decision, await self.request("decision/decide", params))
 
@@ -364,7 +365,7 @@ class Bridge:
         that failed is `{"error": …}`. `settings` hold for all.
         """
         resolved = [{**request, **given(tools=self._definitions(request.get("tools")))} for request in requests]
-        params = given(requests=resolved, maxConcurrency=max_concurrency, **camel_case(settings))
+        params = given(requests=resolved, maxConcurrency=max_concurrency, **camel_case(settings, DECIDE))
         return list((await self.request("decision/decideMany", params))["results"])
 
     async def generate(
@@ -383,7 +384,7 @@ class Bridge:
             instructions=instructions,
             context=context,
             tools=self._definitions(tools),
-            **camel_case(settings),
+            **camel_case(settings, GENERATE),
         )
         return (await self.request("content/generate", params))["content"]
 

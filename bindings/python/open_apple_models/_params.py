@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._types import Object
@@ -15,9 +15,19 @@ class Unset(enum.Enum):
     UNSET = enum.auto()
 
 
-def camel_case(names: Mapping[str, Any]) -> Object:
-    """Python's `max_tool_rounds` is the protocol's `maxToolRounds`; names without `_` stay as they are."""
-    return {_camel(name): value for name, value in names.items()}
+RESPOND = ("tool_choice", "max_tool_rounds", "max_tool_calls", "enabled_tools")
+DECIDE = ("instructions", "temperature", "max_tool_rounds", "tool_timeout_seconds", "model")
+GENERATE = ("temperature", "tool_timeout_seconds", "model")
+
+
+def camel_case(given: Mapping[str, Any], names: Sequence[str]) -> Object:
+    """Python's `max_tool_rounds` is the protocol's `maxToolRounds`; both are taken. The protocol ignores what it does
+    not know, so what is not among `names` is a `TypeError` here."""
+    known = {_camel(name) for name in names}
+    for name in given:
+        if _camel(name) not in known:
+            raise TypeError(f"There is no argument '{name}' here; there are also: {', '.join(names)}.")
+    return {_camel(name): value for name, value in given.items()}
 
 
 def _camel(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
 from ._dispatch import Pending
-from ._params import camel_case, given
+from ._params import RESPOND, camel_case, given
 from ._stream import Stream, text_so_far
 from ._types import EventHandler, Object, Tools, Turn
 
@@ -61,7 +61,7 @@ class Session:
     def _begin_turn(
         self, prompt: str, schema: Mapping[str, Any] | None, on_event: EventHandler | None, policy: Mapping[str, Any]
     ) -> Pending:
-        params = given(prompt=prompt, schema=schema, stream=on_event and True, **camel_case(policy))
+        params = given(prompt=prompt, schema=schema, stream=on_event and True, **camel_case(policy, RESPOND))
         return self.bridge._dispatcher.begin_turn("session/respond", {"session": self.id, **params}, on_event)
 
     async def cancel(self) -> int:

@@ -136,6 +136,8 @@ class BlockingCalls(BridgeCase):
 
     @unittest.skipUnless(hasattr(signal, "pthread_kill"), "a test cannot press Ctrl-C here")
     def test_ctrl_c_ends_the_wait(self) -> None:
+        # What a shell starts in the background ignores it.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         model = scripted({"text": "Late.", "delayMs": 60_000})
         session = self.bridge.call_blocking("session/create", {"model": model})["session"]
         params = {"session": session, "prompt": "?", "stream": True}

@@ -153,6 +153,18 @@ class Turns(BridgeCase):
         self.assertEqual([step["toolCallingMode"] for step in turn["steps"]], ["required", "disallowed"])
         self.assertNotIn("warnings", turn)
 
+    async def test_an_argument_that_nobody_knows_is_refused(self) -> None:
+        session = await self.bridge.create_session(model=scripted({"text": "Hello."}))
+        schema = {"type": "string"}
+        for call in (
+            lambda: session.respond("Hello!", tool_choise="none"),
+            lambda: self.bridge.decide("War!", ["fight", "flee"], fallback_option_id="flee"),
+            lambda: self.bridge.decide_many([], fallback="flee"),
+            lambda: self.bridge.generate("A sword.", schema, max_tool_rounds=1),
+        ):
+            with self.assertRaisesRegex(TypeError, "There is no argument '[a-z_]+' here; there are also: "):
+                await soon(call())
+
     async def test_a_large_message_arrives_in_both_directions(self) -> None:
         prompt = "ü" * 300_000
         session = await self.bridge.create_session(model=scripted({"template": "{prompt}", "chunks": 1}))

@@ -51,7 +51,7 @@ namespace OpenAppleModels
             {
                 throw new DllNotFoundException(
                     $"The native library {FileName} could not be loaded. Put it into Assets/Plugins as the package's Plugins/README.md says, "
-                    + "built for this system and processor.", problem);
+                    + "without Unity beside the program or where the system looks for libraries, built for this system and processor.", problem);
             }
             catch (BadImageFormatException problem)
             {

@@ -82,11 +82,28 @@ namespace OpenAppleModels
         /// <param name="state">The saved state.</param>
         /// <param name="npc">An id, if not the saved one.</param>
         /// <param name="model">Which model answers: states do not hold it.</param>
-        public Task<OamNpc> RestoreNpcAsync(object state, string npc = null, object model = null) =>
-            CallAsync(
-                "npc/restore",
-                new Parameters { { "state", state }, { "npc", npc }, { "model", model } },
-                result => new OamNpc(this, (Dictionary<string, object>)result));
+        /// <param name="tools">Names of registered tools, in place of the saved ones, as after an update of the game.</param>
+        /// <param name="options">Options by their names in the protocol, in place of all saved ones.</param>
+        /// <param name="world">The id of the world it lives in, if not the saved one.</param>
+        public Task<OamNpc> RestoreNpcAsync(
+            object state,
+            string npc = null,
+            object model = null,
+            IEnumerable<string> tools = null,
+            object options = null,
+            string world = null)
+        {
+            var parameters = new Parameters
+            {
+                { "state", state },
+                { "npc", npc },
+                { "model", model },
+                { "tools", DefinitionsOf(tools) },
+                { "options", options },
+                { "world", world },
+            };
+            return CallAsync("npc/restore", parameters, result => new OamNpc(this, (Dictionary<string, object>)result));
+        }
 
         /// <summary>The character with this id. Nothing is sent; whether there is one, the first call tells.</summary>
         public OamNpc Npc(string id) => new OamNpc(this, id);

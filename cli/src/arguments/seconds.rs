@@ -2,13 +2,34 @@
 
 use std::time::Duration;
 
+/// The longest time that can be said: a day.
+const MOST: f64 = 86_400.0;
+
 /// The time that a step may go without progress.
 pub(crate) fn step_timeout(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if !(0.1..=86_400.0).contains(&seconds) {
-        return Err("must be from 0.1 to 86400 seconds".to_owned());
+    at_least(0.1, text)
+}
+
+/// The time that a completion may take.
+pub(crate) fn completion_timeout(text: &str) -> Result<Duration, String> {
+    at_least(0.001, text)
+}
+
+/// A time that may be none.
+pub(crate) fn any(text: &str) -> Result<Duration, String> {
+    at_least(0.0, text)
+}
+
+fn at_least(least: f64, text: &str) -> Result<Duration, String> {
+    let seconds = number(text)?;
+    if !(least..=MOST).contains(&seconds) {
+        return Err(format!("must be from {least} to {MOST} seconds"));
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "not a number of seconds".to_owned())
 }
 
 /// A time limit for tool calls; `None` waits for ever.
@@ -16,8 +37,8 @@ pub(crate) fn step_timeout(text: &str) -> Result<Duration, String> {
 pub(crate) struct ToolTimeout(pub(crate) Option<Duration>);
 
 pub(crate) fn tool_timeout(text: &str) -> Result<ToolTimeout, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if !(0.0..=86_400.0).contains(&seconds) {
+    let seconds = number(text)?;
+    if !(0.0..=MOST).contains(&seconds) {
         return Err("must be from 0 to 86400 seconds (0 waits for ever)".to_owned());
     }
     // Like the same limit in a request: whole milliseconds, and at least one unless there is no limit.

@@ -28,7 +28,11 @@ const MANUAL: &str = include_str!("agent_readme/manual.md");
 /// Code, name and meaning. An interrupt is none of the ways that a command ends by itself.
 const EXIT_CODES: [(u8, &str, &str); 8] = [
     (0, "ok", "done"),
-    (1, "error", "another failure: generation failed, a file could not be written"),
+    (
+        1,
+        "error",
+        "another failure: generation failed, a file could not be written, a server could not listen",
+    ),
     (2, "usage", "the command line, a file or a value that it names cannot be used"),
     (3, "model_unavailable", "no model can be asked here and now"),
     (4, "guardrail_or_refusal", "the model's safety rules, or the model itself, refused"),
@@ -123,6 +127,7 @@ fn facts(commands: &[Described]) -> Value {
             "OAM_WORKER": "the program that asks the model, with its arguments",
             "OAM_RECORD": "a file to write what the model answers to: a script for OAM_SCRIPT",
             "OAM_RECORD_APPEND": "not empty: what is in that file stays",
+            "OAM_API_KEY": "the key that clients of oam serve must send",
             "NO_COLOR": "not empty: no colours",
         },
         "limits": {"contextTokens": DEFAULT_CONTEXT_SIZE, "recommendedToolsPerRequest": "3-5"},

@@ -82,7 +82,7 @@ fn max_sessions(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     // Without a log there is still a bridge.
-    let _logging = logging::init(arguments.log_level);
+    let _logging = logging::init(Some("oam stdio"), arguments.log_level);
     let model = match SystemModel::choose_with_settings(&arguments.workers, &arguments.recordings) {
         Ok(model) => model,
         Err(error) => {

@@ -78,6 +78,7 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxConsumer) {
         overflowed: CancellationToken::new(),
         heavy: AtomicBool::new(false),
         emptied: Notify::new(),
+        overfilled: Notify::new(),
     });
     (Outbox { shared: Arc::clone(&shared) }, OutboxConsumer { shared, spare: Vec::new() })
 }
@@ -91,6 +92,8 @@ struct Shared {
     heavy: AtomicBool,
     /// Notified when nothing is unwritten any more.
     emptied: Notify,
+    /// Notified when more than the limit is unwritten.
+    overfilled: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -170,6 +173,23 @@ impl Outbox {
         state.taken_in_all + state.pending.len() as u64
     }
 
+    /// Whether more is unwritten than the limit, which a client may leave for [`OVERFLOW_GRACE`].
+    pub fn is_overfull(&self) -> bool {
+        self.unwritten() > self.shared.limits.overflow_above
+    }
+
+    /// Resolves when the outbox is overfull, or has overflowed.
+    pub async fn overfull(&self) {
+        loop {
+            let mut overfilled = pin!(self.shared.overfilled.notified());
+            overfilled.as_mut().enable();
+            if self.is_overfull() || self.is_overflowed() {
+                return;
+            }
+            overfilled.await;
+        }
+    }
+
     /// The client has taken nothing for [`OVERFLOW_GRACE`]: gives it up if more than the limit is unwritten, and tells
     /// whether it is.
     pub fn note_stuck(&self) -> bool {
@@ -225,6 +245,9 @@ impl Outbox {
         }
         if before > 0 && after > limits.overflow_above.saturating_mul(HOPELESS_FACTOR) {
             self.shared.overflow(&mut state);
+        }
+        if before <= limits.overflow_above && after > limits.overflow_above {
+            self.shared.overfilled.notify_waiters();
         }
         let consumer = state.consumer.take();
         drop(state);

@@ -145,7 +145,8 @@ async fn a_client_that_takes_nothing_is_given_up_past_the_limit() {
     let overflowed = consumer.overflowed();
     push_answer(&outbox, 1);
     assert!(!outbox.note_stuck(), "there is little to take");
-    (2..=4).for_each(|number| push_answer(&outbox, number));
+    assert!(!outbox.is_overfull());
+    tokio::join!(outbox.overfull(), async { (2..=4).for_each(|number| push_answer(&outbox, number)) });
     assert!(outbox.note_stuck());
     overflowed.await;
     push_answer(&outbox, 5);

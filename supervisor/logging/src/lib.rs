@@ -32,12 +32,17 @@ const QUEUED_BYTES: usize = 1 << 20;
 /// The time that waiting lines get to be written when the process ends.
 const FLUSH_TIME: Duration = Duration::from_millis(200);
 
-/// Makes what logs lines that begin with `[name]`, at `level` and above, through `queue`.
-pub fn subscriber(name: &'static str, level: LevelFilter, queue: Queue) -> impl Subscriber + Send + Sync {
+/// Makes what logs lines at `level` and above through `queue`. They begin with `[name] level:`, or without a name with
+/// `[level]`.
+pub fn subscriber(
+    name: impl Into<Option<&'static str>>,
+    level: LevelFilter,
+    queue: Queue,
+) -> impl Subscriber + Send + Sync {
     tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
-        .event_format(LineFormat { name })
+        .event_format(LineFormat { name: name.into() })
         .with_writer(queue)
         .finish()
 }
@@ -152,10 +157,14 @@ mod tests {
 
     /// What is written when `log` logs.
     fn logged(log: impl FnOnce()) -> String {
+        logged_as("oam stdio", log)
+    }
+
+    fn logged_as(name: impl Into<Option<&'static str>>, log: impl FnOnce()) -> String {
         let output = Output::default();
         let queue = Queue::new(output.clone()).unwrap();
         let guard = Guard(queue.clone());
-        tracing::subscriber::with_default(subscriber(LevelFilter::INFO, queue), log);
+        tracing::subscriber::with_default(super::subscriber(name, LevelFilter::INFO, queue), log);
         drop(guard);
         String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
     }
@@ -174,6 +183,12 @@ mod tests {
              [oam stdio] warning: careful\n\
              [oam stdio] info: hello\tname=x\n"
         );
+    }
+
+    #[test]
+    fn without_a_name_a_line_begins_with_its_level() {
+        let lines = logged_as(None, || tracing::warn!(open = 64, "careful"));
+        assert_eq!(lines, "[warning] careful\topen=64\n");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! How an event becomes one line, whatever texts it holds: `[oam stdio] warning: message<TAB>name=value name="a value"`.
+//! How an event becomes one line, whatever texts it holds: `[oam stdio] warning: message<TAB>name=value name="a value"`, or
+//! `[warning] message…` where the process has one thing to tell of.
 //!
 //! Much of what is logged comes from workers and clients. Control characters are escaped, so a text can neither start
 //! another line nor reach for the terminal, and fields stand behind a tab, which no message holds. Long texts are cut.
@@ -17,9 +18,9 @@ use tracing_subscriber::{
 /// The most that is shown of a message or of a field's value, in bytes.
 const LONGEST_TEXT: usize = 4096;
 
-/// The form of a line that begins with `[name]`.
+/// The form of a line that begins with `[name]`, if there is one.
 pub(super) struct LineFormat {
-    pub(super) name: &'static str,
+    pub(super) name: Option<&'static str>,
 }
 
 impl<S, F> FormatEvent<S, F> for LineFormat
@@ -41,7 +42,11 @@ where
         };
         let mut parts = Parts::default();
         event.record(&mut parts);
-        writeln!(writer, "[{}] {level}: {}{}", self.name, parts.message, parts.fields)
+        match self.name {
+            Some(name) => write!(writer, "[{name}] {level}: ")?,
+            None => write!(writer, "[{level}] ")?,
+        }
+        writeln!(writer, "{}{}", parts.message, parts.fields)
     }
 }
 

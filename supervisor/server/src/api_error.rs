@@ -194,21 +194,22 @@ impl ApiError {
     }
 }
 
-impl From<AgentError> for ApiError {
-    fn from(error: AgentError) -> Self {
+impl ApiError {
+    /// The failure of a turn. `conversation` is the member of the request that holds what was said.
+    pub(crate) fn of_turn(error: &AgentError, conversation: &str) -> Self {
         let message = error.to_string();
-        let retry_at = match &error {
+        let retry_at = match error {
             AgentError::Model(error) => error.retry_after_seconds(),
             _ => None,
         };
         match error.code() {
             ErrorCode::ModelUnavailable => Self::server(503, "model_unavailable", message)
                 .retry_after(retry_at.unwrap_or(UNAVAILABLE_SECONDS).max(1)),
-            ErrorCode::GuardrailViolation => Self::invalid("content_filter", message).at("messages"),
+            ErrorCode::GuardrailViolation => Self::invalid("content_filter", message).at(conversation),
             ErrorCode::ContextSizeExceeded => {
-                Self::invalid("context_length_exceeded", message).at("messages")
+                Self::invalid("context_length_exceeded", message).at(conversation)
             }
-            ErrorCode::UnsupportedLanguage => Self::invalid("unsupported_language", message).at("messages"),
+            ErrorCode::UnsupportedLanguage => Self::invalid("unsupported_language", message).at(conversation),
             ErrorCode::RateLimited => Self::new(429, ErrorKind::RateLimit, Some("rate_limited"), message)
                 .retry_after(retry_at.unwrap_or(1).max(1)),
             ErrorCode::InvalidSchema => Self::invalid("invalid_schema", message),

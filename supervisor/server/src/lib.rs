@@ -1,4 +1,4 @@
-//! A server that speaks OpenAI's chat completions, on agents.
+//! A server that speaks OpenAI's chat completions and responses, on agents.
 //!
 //! [`Completions`] is the server without HTTP: a request body in, an answer or a stream of server-sent events out. It asks
 //! models through the [`Model`](oam_agent::Model) trait, with an [`Agent`](oam_agent::Agent) for each request, and keeps
@@ -11,10 +11,14 @@ mod chat;
 mod completion;
 mod http;
 mod metrics;
+mod request;
+mod responses;
+mod wire;
 
 pub use api_error::{ApiError, ErrorKind};
 pub use completion::{
-    ChatReply, ChatStream, Completions, CompletionsConfig, ConfigError, Health, Limits, ServedModel,
+    CompletionReply, CompletionStream, Completions, CompletionsConfig, ConfigError, Health, Limits,
+    ServedModel,
 };
 pub use http::{
     HttpLimits, Recovery, Server, ServerConfig, ServerState, StartError, StateObserver, TcpAddress,

@@ -50,7 +50,7 @@ pub enum SampleKind {
 }
 
 /// Tells the numbers of the moment.
-type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
+type Source = Arc<dyn Fn() -> BoxFuture<'static, Vec<Sample>> + Send + Sync>;
 
 #[derive(Default)]
 struct Counters {
@@ -74,13 +74,16 @@ impl Metrics {
         Arc::new(MeteredModel { model, metrics: self.clone() })
     }
 
-    /// Shows the numbers that `source` tells, too: those of workers, for example.
-    pub fn add_source(&self, source: impl Fn() -> Vec<Sample> + Send + Sync + 'static) {
-        lock(&self.0.sources).push(Box::new(source));
+    /// Shows the numbers that `source` tells, too: those of workers, for example. Who looks at the numbers waits for it.
+    pub fn add_source<F>(&self, source: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Vec<Sample>> + Send + 'static,
+    {
+        lock(&self.0.sources).push(Arc::new(move || Box::pin(source())));
     }
 
     /// All numbers in Prometheus' text format.
-    pub fn text(&self) -> String {
+    pub async fn text(&self) -> String {
         let counters = &*self.0;
         let mut page = Page(String::new());
         page.family(
@@ -107,8 +110,9 @@ impl Metrics {
             page.family(name, SampleKind::Counter, help);
             page.sample(name, &[], count.load(Ordering::Relaxed));
         }
-        for source in &*lock(&counters.sources) {
-            page.samples(&source());
+        let sources = lock(&counters.sources).clone();
+        for source in sources {
+            page.samples(&source().await);
         }
         page.0
     }
@@ -308,14 +312,14 @@ impl Model for MeteredModel {
 mod tests {
     use super::*;
 
-    #[test]
-    fn numbers_are_written_as_prometheus_reads_them() {
+    #[tokio::test]
+    async fn numbers_are_written_as_prometheus_reads_them() {
         let metrics = Metrics::default();
         metrics.request_ended(Some("chat_completions"), Some(200));
         metrics.request_ended(Some("chat_completions"), None);
         metrics.turn_ended("answered", Duration::from_millis(7));
         metrics.turn_ended("answered", Duration::from_mins(9));
-        metrics.add_source(|| {
+        metrics.add_source(|| async {
             let crashes = |cause: &str, value| Sample {
                 name: "oam_worker_crashes_total",
                 help: "Workers that died.",
@@ -325,7 +329,7 @@ mod tests {
             };
             vec![crashes("SIGSEGV", 2.0), crashes("a \"quoted\"\nline", 1.0)]
         });
-        let text = metrics.text();
+        let text = metrics.text().await;
         for line in [
             "# TYPE oam_requests_total counter",
             r#"oam_requests_total{route="chat_completions",status="200"} 1"#,

@@ -1,6 +1,6 @@
 //! Which worker program is run: one that somebody named, or the one that is installed.
 
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use oam_workers::WorkerCommand;
 
@@ -26,6 +26,19 @@ pub fn command_in(command_line: &str) -> Result<WorkerCommand, CommandError> {
 /// Whether the program of a command is one that can be started.
 pub fn check(command: &WorkerCommand) -> Result<(), CommandError> {
     program::check(&command.program.to_string_lossy()).map_err(CommandError::Unusable)
+}
+
+/// The same command for a process that may change its working directory: a program that was found from there is named by
+/// its absolute path. Arguments are the program's own business.
+pub fn anchored(command: WorkerCommand) -> WorkerCommand {
+    let name = command.program.to_string_lossy();
+    let found = if name.contains('/') { Ok(command.program.clone()) } else { program::in_path(&name) };
+    match found {
+        Ok(found) if found.is_relative() => {
+            WorkerCommand { program: path::absolute(&found).unwrap_or(found), ..command }
+        }
+        _ => command,
+    }
 }
 
 /// What is wrong with the command of a worker.
@@ -73,6 +86,17 @@ mod tests {
         assert_eq!(said("  "), "OAM_WORKER names no program");
         assert_eq!(said("sh 'open"), "OAM_WORKER: sh 'open: missing closing quote");
         assert_eq!(said("no-such-worker"), "OAM_WORKER: there is no program 'no-such-worker' in PATH");
+    }
+
+    #[test]
+    fn only_what_depends_on_the_working_directory_is_anchored() {
+        let anchored =
+            |program: &str| anchored(WorkerCommand { program: program.into(), arguments: vec!["a".into()] });
+        let folder = std::env::current_dir().unwrap();
+        assert_eq!(anchored("./src/worker.rs").program, folder.join("src/worker.rs"));
+        assert_eq!(anchored("/bin/sh").program, Path::new("/bin/sh"));
+        assert_eq!(anchored("sh").program, Path::new("sh"));
+        assert_eq!(anchored("sh").arguments, ["a"]);
     }
 
     #[test]

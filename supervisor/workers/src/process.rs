@@ -33,7 +33,7 @@ use crate::{
     child::Child,
     config::WorkerCommand,
     exit::{Exit, ExitCause},
-    spawn::Streams,
+    spawn::{Streams, out_of_the_way},
     worker_id::WorkerId,
 };
 
@@ -93,9 +93,12 @@ struct Started {
 fn start(id: WorkerId, command: &WorkerCommand) -> io::Result<Started> {
     let _one_at_a_time = SPAWNING.lock().unwrap_or_else(PoisonError::into_inner);
     let (writing, input) = UnixStream::pair()?;
+    let writing = UnixStream::from(out_of_the_way(writing.into())?);
     writing.set_nonblocking(true)?;
     let (output, output_end) = io::pipe()?;
     let (error, error_end) = io::pipe()?;
+    let [output, error] = [output, error].map(|pipe| Ok::<_, io::Error>(out_of_the_way(pipe.into())?.into()));
+    let (output, error) = (output?, error?);
     let streams = Streams { input: input.into(), output: output_end.into(), error: error_end.into() };
     let environment: Vec<_> = std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
     let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));

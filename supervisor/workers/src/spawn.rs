@@ -71,8 +71,8 @@ fn attributes() -> io::Result<PosixSpawnAttr> {
 }
 
 /// Where this process has closed its own standard streams, new descriptors get their numbers, and the first stream that
-/// is put into its place would push out another one.
-fn out_of_the_way(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+/// is put into its place would push out another one. What stays here would be what this process prints to.
+pub(crate) fn out_of_the_way(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     if descriptor.as_raw_fd() >= FIRST_FREE {
         return Ok(descriptor);
     }

@@ -45,6 +45,11 @@ fn pkg_config_and_cmake_find_it() {
     installed(prefix.path());
     with_pkg_config(prefix.path());
     with_cmake(prefix.path());
+    let licenses =
+        fs::read_to_string(prefix.path().join("share/licenses/open-apple-models/LICENSES.txt")).unwrap();
+    for name in ["the oam authors", "serde_json ", "tokio "] {
+        assert!(licenses.contains(name), "the licence of {name} is missing");
+    }
 }
 
 fn with_pkg_config(prefix: &Path) {

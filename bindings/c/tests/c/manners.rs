@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
+    os::unix::fs::symlink,
     path::Path,
     process::Stdio,
     time::Instant,
@@ -12,6 +13,9 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+
+use oam_tests::oam_binary;
+use serde_json::json;
 
 use crate::build::{DEADLINE, json_lines, output, program, worker_options};
 
@@ -48,6 +52,44 @@ fn it_leaves_output_environment_folder_and_descriptors_alone() {
     let output = output(built.command(&[&worker_options(&["print-stdout", "flood-stderr"])]));
     assert!(output.status.success(), "{output:?}");
     assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn it_stays_out_of_the_places_of_closed_streams() {
+    program("closed_streams.c").build().run(&[&worker_options(&[])]);
+}
+
+#[test]
+fn a_host_may_change_its_working_directory() {
+    let built = program("moved.c").build();
+    symlink(oam_binary(), built.fresh_file("oam")).unwrap();
+    let fault = format!("segv:once={}", built.fresh_file("died").display());
+    let worker = ["./oam", "worker", "scripted", "--fault", &fault];
+    built.run(&[&json!({"worker": worker, "spare": false}).to_string()]);
+}
+
+#[test]
+fn too_few_descriptors_are_told_without_noise() {
+    let output = output(program("few_descriptors.c").build().command(&[&worker_options(&[])]));
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+#[test]
+fn a_process_that_is_forked_from_the_host_does_not_hang_and_leaves_the_bridge_alone() {
+    let printed = program("fork.c").build().run(&[&worker_options(&[])]);
+    let answers = json_lines(&printed);
+    assert_eq!(answers.len(), 2, "{printed}");
+    for answer in answers {
+        assert_eq!(answer["error"]["code"], -32023);
+        assert!(answer["error"]["message"].as_str().unwrap().contains("forked"), "{answer}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_idle_bridge_sleeps() {
+    assert_eq!(program("idle.c").build().run(&[]), "0\n");
 }
 
 #[test]

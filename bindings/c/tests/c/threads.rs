@@ -14,6 +14,11 @@ fn blocking_calls_end_with_a_shutdown_and_then_the_bridge_is_destroyed() {
     assert_eq!(codes, [-32009, -32009, -32009, -32023]);
 }
 
+#[test]
+fn the_deepest_messages_fit_into_the_stack_that_the_header_names() {
+    program("small_stack.c").build().run(&[]);
+}
+
 /// The library itself is not instrumented: what is seen are the host's own accesses, and that a lock or a queue of the
 /// library stands between one thread's and another's.
 #[test]

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void reap_all(int signal)
 {
@@ -28,6 +29,25 @@ static void expect_same(const struct sigaction *before, int signal)
 
     EXPECT(sigaction(signal, NULL, &now) == 0);
     EXPECT(now.sa_handler == before->sa_handler && now.sa_flags == before->sa_flags);
+}
+
+/* A signal that the host blocks, after its bridge was created, stays for the host, which does not handle it otherwise. */
+static void expect_to_wait_for_signals(void)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP, SIGALRM};
+    sigset_t blocked, before;
+    size_t number;
+    int taken;
+
+    sigemptyset(&blocked);
+    for (number = 0; number < sizeof SIGNALS / sizeof *SIGNALS; number++)
+        sigaddset(&blocked, SIGNALS[number]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    for (number = 0; number < sizeof SIGNALS / sizeof *SIGNALS; number++) {
+        EXPECT(kill(getpid(), SIGNALS[number]) == 0);
+        EXPECT(sigwait(&blocked, &taken) == 0 && taken == SIGNALS[number]);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 int main(int argc, char **argv)
@@ -55,6 +75,7 @@ int main(int argc, char **argv)
             before[number].sa_handler = SIG_ERR;
 
     host_open(&host, argv[2], NULL);
+    expect_to_wait_for_signals();
     answer = call(host.bridge,
                   "{\"method\":\"session/create\",\"params\":{\"session\":\"s\","
                   "\"instructions\":\"oam-script: [{\\\"text\\\":\\\"Still here.\\\"}]\"}}");

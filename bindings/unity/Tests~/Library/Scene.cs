@@ -138,7 +138,9 @@ namespace OpenAppleModels.Tests
                         arguments["persona"], Texts(arguments, "tools"), Text(arguments, "world"), Value(arguments, "options"),
                         Value(arguments, "memory"), Value(arguments, "model"), Text(arguments, "npc")), Properties);
                 case "restoreNpc":
-                    return Then(bridge.RestoreNpcAsync(arguments["state"], Text(arguments, "npc"), Value(arguments, "model")), Properties);
+                    return Then(bridge.RestoreNpcAsync(
+                        arguments["state"], Text(arguments, "npc"), Value(arguments, "model"), Texts(arguments, "tools"),
+                        Value(arguments, "options"), Text(arguments, "world")), Properties);
                 case "createWorld":
                     return Then(bridge.CreateWorldAsync(Value(arguments, "state"), Text(arguments, "world")),
                         world => new Members { { "world", world.Id } });

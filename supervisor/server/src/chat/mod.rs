@@ -1,49 +1,27 @@
-//! What a chat completion asks for: a request's body, read and checked without asking anybody.
-//!
-//! The order of the checks decides which mistake is told when there are several: the members by themselves, then the
-//! model, the messages, the tools, their choice, and the schema of the answer.
+//! Chat completions: what a request's body asks for, and how its answer is told.
 
 mod content;
-mod format;
-mod image;
-mod members;
 mod messages;
-mod problem;
-mod sampling;
+mod stop;
 #[cfg(test)]
 pub(crate) mod tests;
-mod tools;
+mod wire;
 
-use std::collections::HashSet;
-
-use oam_agent::{GenerationOptions, Tool};
 use serde_json::Value;
 
-use crate::api_error::ApiError;
-pub(crate) use content::UserContent;
-pub(crate) use format::AnswerFormat;
-use format::RequestedFormat;
-pub(crate) use image::Image;
-use members::{Object, array, boolean, object, string};
-pub(crate) use messages::{Conversation, Message};
-use problem::{Problem, Result};
-pub(crate) use tools::ToolUse;
+use crate::{
+    api_error::ApiError,
+    request::{
+        self, Catalog, CompletionRequest, Dialect, Fields, Problem, RequestedFormat, Result,
+        members::{self, Object, array, boolean, object},
+    },
+};
+pub(crate) use wire::ChatTeller;
 
-/// A chat completion that can be asked for.
+/// A request for a chat completion.
 #[derive(Debug)]
 pub(crate) struct ChatRequest {
-    /// The model's own id.
-    pub(crate) model: String,
-    pub(crate) conversation: Conversation,
-    /// The client's tools.
-    pub(crate) tools: Vec<Tool>,
-    pub(crate) tool_use: ToolUse,
-    /// Whether more than one call of a client tool is wanted at a time.
-    pub(crate) parallel_tool_calls: bool,
-    pub(crate) format: AnswerFormat,
-    pub(crate) generation: GenerationOptions,
-    /// Texts that end the answer; none is empty.
-    pub(crate) stop: Vec<String>,
+    pub(crate) completion: CompletionRequest,
     /// How to stream, if the answer is to be streamed.
     pub(crate) stream: Option<StreamOptions>,
 }
@@ -54,84 +32,41 @@ pub(crate) struct StreamOptions {
     pub(crate) include_usage: bool,
 }
 
-/// What a request may refer to.
-pub(crate) trait Catalog {
-    /// The id of the model with this name, or of the default model.
-    fn resolve_model(&self, name: Option<&str>) -> Option<&str>;
-    /// Whether the server has a tool of this name.
-    fn has_tool(&self, name: &str) -> bool;
-    /// Whether the server has tools.
-    fn has_tools(&self) -> bool;
-}
-
 impl ChatRequest {
     /// Reads the body of a request.
     pub(crate) fn read(body: &[u8], catalog: &impl Catalog) -> std::result::Result<Self, ApiError> {
-        let body: Value = serde_json::from_slice(body).map_err(|error| {
-            ApiError::invalid("invalid_json", format!("The body is not JSON that can be read: {error}."))
-        })?;
-        let Value::Object(body) = body else {
-            return Err(ApiError::invalid_request("The body must be a JSON object."));
-        };
-        let Fields { model, messages, stream, generation, stop, parallel_tool_calls, format } =
-            Fields::read(&body)?;
-        let Some(model) = catalog.resolve_model(model) else {
-            return Err(ApiError::model_not_found(model.unwrap_or_default()));
-        };
-        let model = model.to_owned();
-        let conversation = messages::read(messages)?;
-        let tools = tools::read(&body, |name| catalog.has_tool(name))?;
-        let tool_use = {
-            let names: HashSet<&str> = tools.iter().map(|tool| tool.name().as_str()).collect();
-            let is_known = |name: &str| names.contains(name) || catalog.has_tool(name);
-            tools::tool_use(&body, !tools.is_empty() || catalog.has_tools(), is_known)?
-        };
-        let format = format.convert()?;
-        Ok(Self {
+        let body = request::object_in(body)?;
+        let model = request::model(&body)?;
+        let messages = members::required(&body, "messages", messages)?;
+        let stream = stream(&body)?;
+        expect_supported(&body)?;
+        let fields = Fields {
             model,
-            conversation,
-            tools,
-            tool_use,
-            parallel_tool_calls,
-            format,
-            generation,
-            stop,
-            stream,
-        })
+            generation: request::generation(&body, Dialect::Chat)?,
+            stop: stop::read(&body)?,
+            parallel_tool_calls: request::parallel_tool_calls(&body)?,
+            format: format(&body)?,
+            trim_history: false,
+        };
+        let completion = fields.complete(&body, Dialect::Chat, catalog, || messages::read(messages))?;
+        Ok(Self { completion, stream })
     }
 }
 
-/// The members that are checked by themselves, and those that are looked into later.
-struct Fields<'a> {
-    model: Option<&'a str>,
-    messages: &'a [Value],
-    stream: Option<StreamOptions>,
-    generation: GenerationOptions,
-    stop: Vec<String>,
-    parallel_tool_calls: bool,
-    format: RequestedFormat<'a>,
+fn messages(value: &Value) -> Result<&[Value]> {
+    match array(value)? {
+        [] => Err(Problem::invalid_value("must not be empty.")),
+        messages => Ok(messages),
+    }
 }
 
-impl<'a> Fields<'a> {
-    fn read(body: &'a Object) -> Result<Self> {
-        let model = members::read(body, "model", string)?;
-        let messages = members::required(body, "messages", |value| match array(value)? {
-            [] => Err(Problem::invalid_value("must not be empty.")),
-            messages => Ok(messages),
-        })?;
-        let stream = stream(body)?;
-        expect_supported(body)?;
-        let generation = sampling::generation(body)?;
-        let stop = sampling::stops(body)?;
-        members::read(body, "tools", array)?;
-        let parallel_tool_calls = members::read(body, "parallel_tool_calls", boolean)?.unwrap_or(true);
-        let format = format::read(body)?;
-        Ok(Self { model, messages, stream, generation, stop, parallel_tool_calls, format })
-    }
+fn format(body: &Object) -> Result<RequestedFormat<'_>> {
+    let read = |value| RequestedFormat::read(value, Dialect::Chat);
+    Ok(members::read(body, "response_format", read)?.unwrap_or(RequestedFormat::Text))
 }
 
 fn stream(body: &Object) -> Result<Option<StreamOptions>> {
-    let is_streamed = members::read(body, "stream", boolean)?.unwrap_or(false);
+    let is_streamed = request::is_streamed(body)?;
     let include_usage = members::read(body, "stream_options", |value| {
         members::read(object(value)?, "include_usage", boolean)
     })?;

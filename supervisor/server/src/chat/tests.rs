@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::request::{AnswerFormat, Conversation, Message, ToolUse, UserContent};
 
 /// A server with the model `system`, alias `gpt-4o-mini`, and the tool `clock`.
-struct Server;
+pub(crate) struct Server;
 
 impl Catalog for Server {
     fn resolve_model(&self, name: Option<&str>) -> Option<&str> {
@@ -23,7 +24,7 @@ impl Catalog for Server {
     }
 }
 
-struct WithoutTools;
+pub(crate) struct WithoutTools;
 
 impl Catalog for WithoutTools {
     fn resolve_model(&self, name: Option<&str>) -> Option<&str> {
@@ -39,10 +40,10 @@ impl Catalog for WithoutTools {
     }
 }
 
-const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+pub(crate) const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
-fn read(body: &Value) -> std::result::Result<ChatRequest, ApiError> {
-    ChatRequest::read(body.to_string().as_bytes(), &WithoutTools)
+fn read(body: &Value) -> std::result::Result<CompletionRequest, ApiError> {
+    ChatRequest::read(body.to_string().as_bytes(), &WithoutTools).map(|request| request.completion)
 }
 
 /// A request with these messages.
@@ -398,7 +399,9 @@ fn tools_that_cannot_be_used_are_named() {
 
 #[test]
 fn tools_of_the_server_count() {
-    let read = |body: Value| ChatRequest::read(body.to_string().as_bytes(), &Server);
+    let read = |body: Value| {
+        ChatRequest::read(body.to_string().as_bytes(), &Server).map(|request| request.completion)
+    };
     let choice = json!({"type": "function", "function": {"name": "clock"}});
     assert_eq!(
         read(hi(json!({"tool_choice": choice}))).unwrap().tool_use.choice,
@@ -614,7 +617,7 @@ fn a_long_conversation_is_read_in_a_moment() {
 }
 
 /// JSON of all kinds, with names and words that requests know.
-fn any_json() -> impl Strategy<Value = Value> {
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "",
         "a",
@@ -629,6 +632,13 @@ fn any_json() -> impl Strategy<Value = Value> {
         "allowed_tools",
         "text",
         "image_url",
+        "input_text",
+        "input_image",
+        "output_text",
+        "message",
+        "function_call",
+        "function_call_output",
+        "reasoning",
         "json_schema",
         "json_object",
         "object",
@@ -644,6 +654,9 @@ fn any_json() -> impl Strategy<Value = Value> {
         "content",
         "tool_calls",
         "tool_call_id",
+        "call_id",
+        "output",
+        "format",
         "id",
         "type",
         "function",
@@ -699,16 +712,21 @@ pub(crate) fn rich_request() -> Value {
     })
 }
 
-/// The request with the value at some place replaced.
+/// The request with values at some places replaced.
 pub(crate) fn mutated() -> impl Strategy<Value = Value> {
-    (prop::collection::vec((prop::collection::vec(any::<prop::sample::Index>(), 1..7), any_json()), 1..4))
-        .prop_map(|changes| {
-            let mut body = rich_request();
-            for (path, value) in changes {
-                *descend(&mut body, &path) = value;
-            }
-            body
-        })
+    changed(rich_request(), any_json())
+}
+
+/// `body` with values at some places replaced.
+pub(crate) fn changed(body: Value, values: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    let places = prop::collection::vec(any::<prop::sample::Index>(), 1..7);
+    prop::collection::vec((places, values), 1..4).prop_map(move |changes| {
+        let mut body = body.clone();
+        for (path, value) in changes {
+            *descend(&mut body, &path) = value;
+        }
+        body
+    })
 }
 
 /// The value that the choices lead to, or the last before they lead nowhere.

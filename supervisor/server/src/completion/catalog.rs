@@ -3,16 +3,19 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use oam_agent::{ToolExecutor, check_tool_names, json_text};
+use oam_agent::{ToolExecutor, check_tool_names};
 use serde::Serialize;
 use serde_json::{Map, json};
 
 use super::{
     config::{CompletionsConfig, ConfigError, ServedModel},
     queue::Queue,
-    wire::unix_seconds,
 };
-use crate::{api_error::ApiError, chat};
+use crate::{
+    api_error::ApiError,
+    request,
+    wire::{json, unix_seconds},
+};
 
 /// A configuration that can be served.
 #[derive(Debug)]
@@ -123,7 +126,7 @@ impl Catalog {
     }
 }
 
-impl chat::Catalog for Catalog {
+impl request::Catalog for Catalog {
     fn resolve_model(&self, name: Option<&str>) -> Option<&str> {
         let name = name.unwrap_or(&self.config.default_model);
         let served = self.served(name).or_else(|| self.served(self.config.aliases.get(name)?))?;
@@ -137,10 +140,4 @@ impl chat::Catalog for Catalog {
     fn has_tools(&self) -> bool {
         !self.config.tools.is_empty()
     }
-}
-
-fn json(value: &impl Serialize) -> Bytes {
-    let mut text = Vec::new();
-    json_text::write(&mut text, value);
-    text.into()
 }

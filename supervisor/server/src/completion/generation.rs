@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     api_error::ApiError,
-    chat::{AnswerFormat, ChatRequest},
+    request::{AnswerFormat, CompletionRequest, Dialect},
 };
 
 /// How many characters are taken for a token where nobody counts.
@@ -27,14 +27,14 @@ const CHARACTERS_PER_TOKEN: u64 = 4;
 
 /// What a completion comes to.
 #[derive(Debug, PartialEq)]
-pub(super) struct Completed {
-    pub(super) output: Output,
-    pub(super) usage: TokenUsage,
+pub(crate) struct Completed {
+    pub(crate) output: Output,
+    pub(crate) usage: TokenUsage,
 }
 
 /// What the model gave.
 #[derive(Debug, PartialEq)]
-pub(super) enum Output {
+pub(crate) enum Output {
     /// An answer.
     Text { text: String, is_cut: bool },
     /// Calls that the client is to execute; at least one.
@@ -45,17 +45,17 @@ pub(super) enum Output {
 
 /// A call that the client is to execute.
 #[derive(Debug, PartialEq)]
-pub(super) struct Call {
-    pub(super) id: CallId,
-    pub(super) name: String,
+pub(crate) struct Call {
+    pub(crate) id: CallId,
+    pub(crate) name: String,
     /// The JSON text of an object.
-    pub(super) arguments: String,
+    pub(crate) arguments: String,
 }
 
 /// Why an answer ends where it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Finish {
+pub(crate) enum Finish {
     Stop,
     Length,
     ToolCalls,
@@ -63,15 +63,15 @@ pub(super) enum Finish {
 
 /// Tokens that a completion used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TokenUsage {
-    pub(super) prompt: u64,
-    pub(super) completion: u64,
+pub(crate) struct TokenUsage {
+    pub(crate) prompt: u64,
+    pub(crate) completion: u64,
     /// Those of the prompt that the model had cached.
-    pub(super) cached: u64,
+    pub(crate) cached: u64,
 }
 
 impl Output {
-    pub(super) fn finish(&self) -> Finish {
+    pub(crate) fn finish(&self) -> Finish {
         match self {
             Self::Text { is_cut: true, .. } => Finish::Length,
             Self::Text { .. } | Self::Refusal(_) => Finish::Stop,
@@ -93,13 +93,23 @@ pub(super) type Pieces = mpsc::UnboundedSender<String>;
 /// Generates the completion. With `pieces`, all text of the answer goes there as soon as it is certain. Dropping the future
 /// cancels it.
 pub(super) async fn generate(
-    request: ChatRequest,
+    request: CompletionRequest,
     catalog: &Catalog,
     served: &ServedModel,
     pieces: Option<Pieces>,
 ) -> Result<Completed, ApiError> {
-    let ChatRequest { conversation, tools, tool_use, parallel_tool_calls, format, generation, stop, .. } =
-        request;
+    let CompletionRequest {
+        dialect,
+        model: _,
+        conversation,
+        tools,
+        tool_use,
+        parallel_tool_calls,
+        format,
+        generation,
+        stop,
+        trim_history,
+    } = request;
     let instructions = instructions(
         catalog.config.instructions.as_deref(),
         conversation.instructions.as_deref(),
@@ -118,14 +128,15 @@ pub(super) async fn generate(
         options: AgentOptions {
             policy: ToolPolicy { choice: tool_use.choice, ..ToolPolicy::default() },
             generation,
-            trim_history: false,
+            trim_history,
             max_attempts: catalog.config.limits.retries.saturating_add(1),
             call_ids: CallIds::OfConversation,
             ..AgentOptions::default()
         },
         ..AgentSetup::default()
     };
-    let agent = Agent::new(Arc::clone(&served.model), setup)?;
+    let agent = Agent::new(Arc::clone(&served.model), setup)
+        .map_err(|error| ApiError::of_turn(&error, dialect.conversation()))?;
     let is_text = format == AnswerFormat::Text;
     let options = TurnOptions {
         schema: match &format {
@@ -143,11 +154,12 @@ pub(super) async fn generate(
         let end = agent.respond_or_suspend(&history.prompt, &options, &mut NoHost).await;
         end.map_err(Failure::Agent).map(End::of).and_then(|end| in_format(end, &format, pieces.as_ref()))
     };
-    Outcome { prompt_characters, longest, parallel_tool_calls }.completed(end)
+    Outcome { dialect, prompt_characters, longest, parallel_tool_calls }.completed(end)
 }
 
 /// What it takes to tell how a turn ended.
 struct Outcome {
+    dialect: Dialect,
     prompt_characters: u64,
     /// The longest answer that was asked for, in tokens.
     longest: Option<u32>,
@@ -177,7 +189,9 @@ impl Outcome {
                 let usage = self.estimate(&refusal);
                 (Output::Refusal(refusal), usage)
             }
-            Err(Failure::Agent(error)) => return Err(error.into()),
+            Err(Failure::Agent(error)) => {
+                return Err(ApiError::of_turn(&error, self.dialect.conversation()));
+            }
             Err(Failure::Other(error)) => return Err(error),
         };
         Ok(Completed { output, usage })

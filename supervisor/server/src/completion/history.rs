@@ -11,7 +11,7 @@ use serde_json::Map;
 use super::{generation::characters, image_files::ImageFiles};
 use crate::{
     api_error::ApiError,
-    chat::{Image, Message, UserContent},
+    request::{Image, Message, UserContent},
 };
 
 /// What was said, and what is asked.

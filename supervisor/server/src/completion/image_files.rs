@@ -4,7 +4,7 @@ use std::{fs, io, path::PathBuf};
 
 use tempfile::TempDir;
 
-use crate::chat::Image;
+use crate::request::Image;
 
 /// The folder of the files; nobody else can look into it. Dropping it removes them.
 #[derive(Debug, Default)]

@@ -1,7 +1,8 @@
-//! Chat completions: from a request's body to its answer, or to the events of a stream.
+//! Completions: from a request's body to its answer, or to the events of a stream.
 //!
 //! A request that can be used waits for its turn ([`queue`]), becomes an agent with one turn ([`generation`], [`history`]),
-//! whose answer is watched while it grows ([`answer`], [`stop_filter`]) and told as OpenAI tells it ([`wire`], [`stream`]).
+//! whose answer is watched while it grows ([`answer`], [`stop_filter`]) and told in the words of an API ([`teller`],
+//! [`stream`]).
 
 mod answer;
 mod catalog;
@@ -13,9 +14,9 @@ mod json_answer;
 mod queue;
 mod stop_filter;
 mod stream;
+mod teller;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::sync::Arc;
 
@@ -24,15 +25,18 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     api_error::ApiError,
-    chat::{ChatRequest, StreamOptions},
+    chat::{ChatRequest, ChatTeller},
+    request::CompletionRequest,
+    responses::{ResponseRequest, ResponseTeller},
 };
 use catalog::Catalog;
 pub use catalog::Health;
 pub use config::{CompletionsConfig, ConfigError, Limits, ServedModel};
-use generation::{Completed, Output, Pieces};
+use generation::Pieces;
+pub(crate) use generation::{Call, Completed, Finish, Output, TokenUsage};
 use queue::{Place, Queue};
-pub use stream::ChatStream;
-use wire::{Head, Message};
+pub use stream::CompletionStream;
+pub(crate) use teller::Teller;
 
 /// The server without HTTP. Cloning refers to the same one.
 #[derive(Debug, Clone)]
@@ -46,13 +50,13 @@ struct Inner {
     queue: Queue,
 }
 
-/// An answer to a chat completion.
+/// An answer to a request for a completion.
 #[derive(Debug)]
-pub enum ChatReply {
+pub enum CompletionReply {
     /// JSON, with status 200.
     Whole(Bytes),
     /// Server-sent events, with status 200.
-    Stream(ChatStream),
+    Stream(CompletionStream),
 }
 
 impl Completions {
@@ -64,24 +68,38 @@ impl Completions {
 
     /// Answers `POST /v1/chat/completions`. A stream is returned when its first event is there: what fails before is an
     /// error. Dropping the future cancels the completion, also while it waits for its turn.
-    pub async fn chat(&self, body: &[u8]) -> Result<ChatReply, ApiError> {
+    pub async fn chat(&self, body: &[u8]) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
-        let request = ChatRequest::read(body, &self.inner.catalog)?;
-        self.inner.expect_able(&request)?;
-        let place =
-            timeout_at(deadline, self.inner.queue.enter()).await.map_err(|_| ApiError::timeout())??;
-        let head = Head::new(request.model.clone());
-        match request.stream {
-            None => {
-                let completed = Arc::clone(&self.inner).generate(request, place, deadline, None).await?;
-                Ok(ChatReply::Whole(whole(&head, &completed)))
-            }
-            Some(StreamOptions { include_usage }) => {
-                let inner = Arc::clone(&self.inner);
-                let generate = |pieces| inner.generate(request, place, deadline, Some(pieces));
-                Ok(ChatReply::Stream(ChatStream::start(head, include_usage, generate).await?))
-            }
+        let ChatRequest { completion, stream } = ChatRequest::read(body, &self.inner.catalog)?;
+        let teller = ChatTeller::new(completion.model.clone(), stream);
+        self.complete(completion, stream.is_some(), Box::new(teller), deadline).await
+    }
+
+    /// Answers `POST /v1/responses`, in the same way.
+    pub async fn respond(&self, body: &[u8]) -> Result<CompletionReply, ApiError> {
+        let deadline = self.deadline();
+        let ResponseRequest { completion, is_streamed, echo } =
+            ResponseRequest::read(body, &self.inner.catalog)?;
+        let teller = ResponseTeller::new(completion.model.clone(), echo);
+        self.complete(completion, is_streamed, Box::new(teller), deadline).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompletionRequest,
+        is_streamed: bool,
+        teller: Box<dyn Teller>,
+        deadline: Instant,
+    ) -> Result<CompletionReply, ApiError> {
+        let inner = Arc::clone(&self.inner);
+        inner.expect_able(&request)?;
+        let place = timeout_at(deadline, inner.queue.enter()).await.map_err(|_| ApiError::timeout())??;
+        if !is_streamed {
+            let completed = inner.generate(request, place, deadline, None).await?;
+            return Ok(CompletionReply::Whole(teller.whole(completed)));
         }
+        let generate = |pieces| inner.generate(request, place, deadline, Some(pieces));
+        Ok(CompletionReply::Stream(CompletionStream::start(teller, generate).await?))
     }
 
     /// The body of `GET /v1/models`.
@@ -117,7 +135,7 @@ impl Completions {
 
 impl Inner {
     /// Whether the model can be asked now, and for this.
-    fn expect_able(&self, request: &ChatRequest) -> Result<(), ApiError> {
+    fn expect_able(&self, request: &CompletionRequest) -> Result<(), ApiError> {
         let ServedModel { id, model, .. } = self.served(request)?;
         if let Some(reason) = model.availability().unavailable {
             return Err(ApiError::model_unavailable(id, reason));
@@ -132,14 +150,14 @@ impl Inner {
         }
     }
 
-    fn served(&self, request: &ChatRequest) -> Result<&ServedModel, ApiError> {
+    fn served(&self, request: &CompletionRequest) -> Result<&ServedModel, ApiError> {
         self.catalog.served(&request.model).ok_or_else(|| ApiError::model_not_found(&request.model))
     }
 
     /// Generates in this place, which is free again when the future ends or is dropped.
     async fn generate(
         self: Arc<Self>,
-        request: ChatRequest,
+        request: CompletionRequest,
         place: Place,
         deadline: Instant,
         pieces: Option<Pieces>,
@@ -153,14 +171,4 @@ impl Inner {
         let completed = generation::generate(request, &self.catalog, served, pieces);
         timeout_at(deadline, completed).await.map_err(|_| ApiError::timeout())?
     }
-}
-
-fn whole(head: &Head, Completed { output, usage }: &Completed) -> Bytes {
-    let nothing = Message { content: None, refusal: None, calls: &[], finish: output.finish() };
-    let message = match output {
-        Output::Text { text, .. } => Message { content: Some(text), ..nothing },
-        Output::ToolCalls(calls) => Message { calls, ..nothing },
-        Output::Refusal(refusal) => Message { refusal: Some(refusal), ..nothing },
-    };
-    wire::completion(head, &message, *usage)
 }

@@ -14,20 +14,19 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    generation::{Completed, Output, Pieces},
-    wire::{Chunks, Delta, Head},
+    generation::{Completed, Pieces},
+    teller::Teller,
 };
 use crate::api_error::ApiError;
 
 /// When more pieces wait than these they are joined: a reader that is behind needs fewer chunks, not all of them.
 const PIECES_AHEAD: usize = 32;
 
-/// The events of a streamed completion, ready to be sent: each item holds whole events. It ends after `[DONE]`. Dropping it
-/// cancels the completion.
+/// The events of a streamed completion, ready to be sent: each item holds whole events. Dropping it cancels the
+/// completion.
 #[derive(Debug)]
-pub struct ChatStream {
-    head: Head,
-    include_usage: bool,
+pub struct CompletionStream {
+    teller: Box<dyn Teller>,
     /// What is sent first, until it is.
     first: Option<Event>,
     rest: Events,
@@ -48,12 +47,11 @@ struct Events {
     task: AbortOnDropHandle<Result<Completed, ApiError>>,
 }
 
-impl ChatStream {
+impl CompletionStream {
     /// A stream of what `generate` makes, on a task of its own. Resolves when there is something to be sent; what fails before
     /// is an error.
     pub(super) async fn start<F>(
-        head: Head,
-        include_usage: bool,
+        teller: Box<dyn Teller>,
         generate: impl FnOnce(Pieces) -> F,
     ) -> Result<Self, ApiError>
     where
@@ -66,7 +64,7 @@ impl ChatStream {
         if let Event::End(Err(error)) = first {
             return Err(error);
         }
-        Ok(Self { head, include_usage, first: Some(first), rest, has_ended: false })
+        Ok(Self { teller, first: Some(first), rest, has_ended: false })
     }
 }
 
@@ -88,7 +86,7 @@ impl Events {
     }
 }
 
-impl Stream for ChatStream {
+impl Stream for CompletionStream {
     type Item = Bytes;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -96,35 +94,21 @@ impl Stream for ChatStream {
         if this.has_ended {
             return Poll::Ready(None);
         }
-        let mut chunks = Chunks::new(&this.head, this.include_usage);
+        let mut events = Vec::new();
         let event = match this.first.take() {
             Some(first) => {
-                chunks.delta(Delta::ROLE);
+                this.teller.begin(&mut events);
                 first
             }
             None => ready!(this.rest.poll(context)),
         };
         match event {
-            Event::Piece(text) => chunks.delta(Delta::Content { content: &text }),
+            Event::Piece(text) => this.teller.piece(&text, &mut events),
             Event::End(end) => {
                 this.has_ended = true;
-                finish(&mut chunks, end);
+                this.teller.end(end, &mut events);
             }
         }
-        Poll::Ready(Some(chunks.into_bytes()))
+        Poll::Ready(Some(events.into()))
     }
-}
-
-/// Everything that comes behind the text.
-fn finish(chunks: &mut Chunks<'_>, end: Result<Completed, ApiError>) {
-    let Completed { output, usage } = match end {
-        Ok(completed) => completed,
-        Err(error) => return chunks.fail(&error),
-    };
-    match &output {
-        Output::Text { .. } => {}
-        Output::ToolCalls(calls) => chunks.delta(Delta::ToolCalls(calls)),
-        Output::Refusal(refusal) => chunks.delta(Delta::Refusal { refusal }),
-    }
-    chunks.finish(output.finish(), usage);
 }

@@ -8,7 +8,7 @@ use std::{
 use hyper::Method;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use super::route::CHAT;
+use super::route::Route;
 use crate::metrics::Metrics;
 
 /// A text from a client, with all that could forge or hide lines of a log written as in URLs.
@@ -43,6 +43,7 @@ pub(super) struct AccessRecord {
     method: Method,
     path: String,
     route: Option<&'static str>,
+    is_completion: bool,
     started: Instant,
     outcome: Outcome,
 }
@@ -57,12 +58,21 @@ enum Outcome {
 
 impl AccessRecord {
     pub(super) fn new(metrics: Metrics, method: Method, path: String) -> Self {
-        Self { metrics, method, path, route: None, started: Instant::now(), outcome: Outcome::Unanswered }
+        Self {
+            metrics,
+            method,
+            path,
+            route: None,
+            is_completion: false,
+            started: Instant::now(),
+            outcome: Outcome::Unanswered,
+        }
     }
 
     /// What the request asks for.
-    pub(super) fn set_route(&mut self, name: &'static str) {
-        self.route = Some(name);
+    pub(super) fn set_route(&mut self, route: &Route) {
+        self.route = Some(route.name());
+        self.is_completion = route.is_completion();
     }
 
     /// The response begins with this status.
@@ -102,7 +112,7 @@ impl fmt::Display for Outcome {
 
 impl Drop for AccessRecord {
     fn drop(&mut self) {
-        let Self { metrics, method, path, route, started, outcome } = self;
+        let Self { metrics, method, path, route, is_completion, started, outcome } = self;
         let elapsed = started.elapsed();
         let status = match *outcome {
             Outcome::Unanswered => None,
@@ -111,7 +121,7 @@ impl Drop for AccessRecord {
             }
         };
         metrics.request_ended(*route, status);
-        if *route == Some(CHAT) {
+        if *is_completion {
             metrics.turn_ended(outcome.name(), elapsed);
         }
         let (method, path) = (Escaped(method.as_str()), Escaped(path));

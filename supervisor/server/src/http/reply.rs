@@ -17,7 +17,7 @@ use hyper::{
 };
 
 use super::{access_log::AccessRecord, deadline::Deadline, gate::Exchange};
-use crate::{ApiError, ChatStream};
+use crate::{ApiError, CompletionStream};
 
 /// What the header field `Server` says.
 pub(super) const SERVER: &str = concat!("oam/", env!("CARGO_PKG_VERSION"));
@@ -36,13 +36,13 @@ pub(super) enum Content {
 /// The events of a stream, with comments where it is silent for long.
 #[derive(Debug)]
 pub(super) struct Events {
-    stream: ChatStream,
+    stream: CompletionStream,
     longest_silence: Option<Duration>,
     silence: Deadline,
 }
 
 impl Events {
-    pub(super) fn new(stream: ChatStream, longest_silence: Option<Duration>) -> Self {
+    pub(super) fn new(stream: CompletionStream, longest_silence: Option<Duration>) -> Self {
         let mut events = Self { stream, longest_silence, silence: Deadline::default() };
         events.silence_begins();
         events

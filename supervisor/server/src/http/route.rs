@@ -6,16 +6,13 @@ use percent_encoding::percent_decode_str;
 use crate::ApiError;
 
 /// What there is, for those who ask for something else.
-const SUPPORTED: &str =
-    "POST /v1/chat/completions, GET /v1/models, GET /v1/models/{id}, GET /health and GET /metrics";
-
-/// The name of completions in metrics.
-pub(super) const CHAT: &str = "chat_completions";
+const SUPPORTED: &str = "POST /v1/chat/completions, POST /v1/responses, GET /v1/models, GET /v1/models/{id}, GET /health and GET /metrics";
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Route {
     Chat,
+    Responses,
     Models,
     Model(String),
     Health,
@@ -42,6 +39,7 @@ impl Route {
             });
         match path {
             "/chat/completions" => Some(Self::Chat),
+            "/responses" => Some(Self::Responses),
             "/models" => Some(Self::Models),
             "/health" | "/healthz" => Some(Self::Health),
             "/metrics" => Some(Self::Metrics),
@@ -54,15 +52,20 @@ impl Route {
 
     /// The method of the route, as in `Allow`.
     fn method(&self) -> &'static str {
-        if *self == Self::Chat { "POST" } else { "GET" }
+        if self.is_completion() { "POST" } else { "GET" }
     }
 
     fn takes(&self, method: &Method) -> bool {
-        if *self == Self::Chat {
+        if self.is_completion() {
             *method == Method::POST
         } else {
             matches!(*method, Method::GET | Method::HEAD)
         }
+    }
+
+    /// Whether a model is asked.
+    pub(super) fn is_completion(&self) -> bool {
+        matches!(self, Self::Chat | Self::Responses)
     }
 
     /// Whether it opens without a key.
@@ -73,7 +76,8 @@ impl Route {
     /// The name in metrics.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::Chat => CHAT,
+            Self::Chat => "chat_completions",
+            Self::Responses => "responses",
             Self::Models => "models",
             Self::Model(_) => "model",
             Self::Health => "health",
@@ -103,6 +107,9 @@ mod tests {
             ("/v1/chat/completions", Some(Route::Chat)),
             ("/chat/completions", Some(Route::Chat)),
             ("/v1/chat/completions//", Some(Route::Chat)),
+            ("/v1/responses", Some(Route::Responses)),
+            ("/responses/", Some(Route::Responses)),
+            ("/v1/responses/resp_1", None),
             ("/v1/models", Some(Route::Models)),
             ("/models/", Some(Route::Models)),
             ("/v1/models/system", model("system")),

@@ -1,6 +1,7 @@
 //! A server from its start to its end.
 
 use std::{
+    future::ready,
     io,
     net::SocketAddr,
     path::PathBuf,
@@ -200,9 +201,10 @@ impl Shared {
 
     fn show_in_metrics(self: &Arc<Self>) {
         let shared = Arc::downgrade(self);
-        self.site
-            .metrics()
-            .add_source(move || shared.upgrade().map(|shared| shared.gauges()).unwrap_or_default());
+        self.site.metrics().add_source(move || {
+            let gauges = shared.upgrade().map(|shared| shared.gauges()).unwrap_or_default();
+            ready(gauges)
+        });
     }
 
     #[expect(clippy::cast_precision_loss, reason = "no such number of connections or bytes")]

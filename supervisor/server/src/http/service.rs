@@ -21,7 +21,7 @@ use super::{
     reply::{self, Content, Events, Reply, ReplyBody},
     route::{self, Route},
 };
-use crate::{ApiError, ChatReply, Completions, metrics::Metrics};
+use crate::{ApiError, CompletionReply, Completions, metrics::Metrics};
 
 /// What all connections of a server share.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Site {
         let (mut reply, persists) = match admitted {
             Ok(Admitted::Preflight) => (preflight(&grant, request.headers()), persists),
             Ok(Admitted::To(route)) => {
-                record.set_route(route.name());
+                record.set_route(&route);
                 match self.collect(request.into_body()).await {
                     Ok((body, _share)) => (self.answer(&route, &body).await, persists),
                     Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
@@ -120,7 +120,7 @@ impl Site {
         if !route.is_open() && self.api_key.as_ref().is_some_and(|key| !key.opens(request.headers())) {
             return Err(ApiError::invalid_api_key());
         }
-        if route == Route::Chat && !is_json(request.headers()) {
+        if route.is_completion() && !is_json(request.headers()) {
             return Err(ApiError::unsupported_media_type());
         }
         Ok(Admitted::To(route))
@@ -140,10 +140,8 @@ impl Site {
 
     async fn answer(&self, route: &Route, body: &[u8]) -> Reply {
         let answer = match route {
-            Route::Chat => self.completions.chat(body).await.map(|answer| match answer {
-                ChatReply::Whole(body) => reply::json(StatusCode::OK, body),
-                ChatReply::Stream(stream) => reply::events(Events::new(stream, self.config.keep_alive)),
-            }),
+            Route::Chat => self.completions.chat(body).await.map(|reply| self.completion(reply)),
+            Route::Responses => self.completions.respond(body).await.map(|reply| self.completion(reply)),
             Route::Models => Ok(reply::json(StatusCode::OK, self.completions.models())),
             Route::Model(id) => self.completions.model(id).map(|body| reply::json(StatusCode::OK, body)),
             Route::Health => {
@@ -153,10 +151,17 @@ impl Site {
                 Ok(reply::json(status, health.body))
             }
             Route::Metrics => {
-                Ok(reply::text(self.metrics().text(), "text/plain; version=0.0.4; charset=utf-8"))
+                Ok(reply::text(self.metrics().text().await, "text/plain; version=0.0.4; charset=utf-8"))
             }
         };
         answer.unwrap_or_else(|error| reply::error(&error, ""))
+    }
+
+    fn completion(&self, completion: CompletionReply) -> Reply {
+        match completion {
+            CompletionReply::Whole(body) => reply::json(StatusCode::OK, body),
+            CompletionReply::Stream(stream) => reply::events(Events::new(stream, self.config.keep_alive)),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::kit::*;
-use crate::{ApiError, ChatReply, ErrorKind, chat::tests::mutated};
+use crate::{ApiError, CompletionReply, ErrorKind, chat::tests::mutated};
 
 #[tokio::test]
 async fn a_request_that_cannot_be_used_never_reaches_the_model() {
@@ -117,7 +117,7 @@ async fn passing_failures_are_tried_once_more() {
 }
 
 /// Answers `{}`, and never in a form that somebody makes up.
-struct Plain;
+pub(super) struct Plain;
 
 impl Model for Plain {
     fn step<'a>(
@@ -154,7 +154,7 @@ proptest! {
         let server = server(std::sync::Arc::new(Plain));
         let answer = runtime.block_on(async {
             let reply = server.chat(body.to_string().as_bytes()).await?;
-            if let ChatReply::Stream(stream) = reply {
+            if let CompletionReply::Stream(stream) = reply {
                 let events = stream.collect::<Vec<_>>().await.concat();
                 assert!(events.ends_with(b"data: [DONE]\n\n"));
             }

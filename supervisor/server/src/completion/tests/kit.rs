@@ -12,7 +12,7 @@ use oam_agent::{
 };
 use serde_json::{Value, json};
 
-use crate::{ApiError, ChatReply, Completions, CompletionsConfig, Limits, ServedModel};
+use crate::{ApiError, CompletionReply, Completions, CompletionsConfig, Limits, ServedModel};
 
 /// A model that remembers what it was asked.
 pub(super) struct Watched<M> {
@@ -158,8 +158,8 @@ pub(super) fn tool(name: &str) -> Value {
 
 pub(super) async fn ask(server: &Completions, body: Value) -> Result<Value, ApiError> {
     match server.chat(body.to_string().as_bytes()).await? {
-        ChatReply::Whole(body) => Ok(serde_json::from_slice(&body).unwrap()),
-        ChatReply::Stream(_) => panic!("nobody asked for a stream"),
+        CompletionReply::Whole(body) => Ok(serde_json::from_slice(&body).unwrap()),
+        CompletionReply::Stream(_) => panic!("nobody asked for a stream"),
     }
 }
 
@@ -192,7 +192,7 @@ impl Read {
 
 pub(super) async fn stream(server: &Completions, mut body: Value) -> Result<Read, ApiError> {
     body["stream"] = json!(true);
-    let ChatReply::Stream(stream) = server.chat(body.to_string().as_bytes()).await? else {
+    let CompletionReply::Stream(stream) = server.chat(body.to_string().as_bytes()).await? else {
         panic!("a stream was asked for")
     };
     let bytes = stream.collect::<Vec<_>>().await.concat();

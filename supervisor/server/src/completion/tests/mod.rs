@@ -5,5 +5,6 @@ mod failures;
 mod kit;
 mod limits;
 mod offers;
+mod responses;
 mod streams;
 mod tools;

@@ -139,9 +139,14 @@ pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// A POST of `body`, with more header lines.
 pub(super) fn post(body: &Value, headers: &str) -> Vec<u8> {
+    post_to("/v1/chat/completions", body, headers)
+}
+
+/// The same to another path.
+pub(super) fn post_to(path: &str, body: &Value, headers: &str) -> Vec<u8> {
     let body = body.to_string();
     format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: \
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: \
          {}\r\n{headers}\r\n{body}",
         body.len()
     )

@@ -1,10 +1,11 @@
 //! What single requests get: routes, keys, origins, host names.
 
+use futures_util::FutureExt;
 use serde_json::json;
 use tokio::net::UnixStream;
 
 use super::client::{
-    Log, Wire, completions_of, config, eventually, get, hi, loopback, post, scripted, start,
+    Log, Wire, completions_of, config, eventually, get, hi, loopback, post, post_to, scripted, start,
 };
 use crate::{Server, ServerConfig, TcpAddress};
 
@@ -29,6 +30,35 @@ async fn models_and_health_are_listed() {
     for path in ["/health", "/healthz", "/v1/health"] {
         let health = wire.ask(get(path, "")).await;
         assert_eq!((health.status, &health.json()["status"]), (200, &json!("ok")), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn responses_are_served_whole_and_streamed() {
+    let config = config();
+    let metrics = config.metrics.clone();
+    let server = start(config).await;
+    let mut wire = Wire::connect(&server).await;
+    for path in ["/v1/responses", "/responses"] {
+        let whole = wire.ask(post_to(path, &json!({ "input": "Hi" }), "")).await;
+        let body = whole.json();
+        assert_eq!((whole.status, &body["output"][0]["content"][0]["text"]), (200, &json!("Hello")));
+    }
+    let body = json!({ "input": "Hi", "stream": true });
+    let streamed = wire.ask(post_to("/v1/responses", &body, "")).await;
+    assert_eq!(streamed.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    let text = String::from_utf8(streamed.body).unwrap();
+    assert!(text.starts_with("event: response.created\ndata: {"), "{text}");
+    assert!(text.contains("\n\nevent: response.completed\ndata: {"), "{text}");
+    let refused = wire.ask(post_to("/v1/responses", &json!({}), "")).await;
+    assert_eq!((refused.status, refused.code().as_str()), (400, "missing_required_parameter"));
+    drop(wire);
+    for counted in [
+        r#"oam_requests_total{route="responses",status="200"} 3"#,
+        r#"oam_turns_total{outcome="answered"} 3"#,
+    ] {
+        let is_counted = || metrics.text().now_or_never().is_some_and(|text| text.contains(counted));
+        eventually(counted, is_counted).await;
     }
 }
 
@@ -81,6 +111,14 @@ async fn wrong_paths_methods_and_types_are_refused() {
             Some("GET"),
         ),
         (b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), 404, "unknown_url", None),
+        (get("/v1/responses", ""), 405, "method_not_allowed", Some("POST")),
+        (get("/v1/responses/resp_1", ""), 404, "unknown_url", None),
+        (
+            b"POST /v1/responses HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
+            415,
+            "unsupported_media_type",
+            None,
+        ),
         (
             b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
             415,

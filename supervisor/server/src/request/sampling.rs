@@ -1,20 +1,15 @@
-//! How to generate: sampling, the longest answer, and where it stops.
+//! How to generate: sampling, and the longest answer.
 
 use oam_agent::{GenerationOptions, Sampling};
 use serde_json::Value;
 
 use super::{
     members::{self, Object, integer},
-    problem::{Problem, Result, Within, must_be},
+    problem::{Problem, Result, must_be},
 };
 
-/// As many as OpenAI takes.
-const MOST_STOPS: usize = 4;
-/// Longer than any text that could be meant, in bytes.
-const LONGEST_STOP: usize = 4096;
-
-/// `temperature`, `top_p`, `seed`, and the longest answer.
-pub(super) fn generation(body: &Object) -> Result<GenerationOptions> {
+/// `temperature`, `top_p`, `seed`, and the longest answer, which the first of the members `longest_answer` limits.
+pub(crate) fn generation(body: &Object, longest_answer: &[&str]) -> Result<GenerationOptions> {
     let temperature = members::read(body, "temperature", |value| {
         number(value, "a number from 0 to 2", |number| (0.0..=2.0).contains(&number))
     })?;
@@ -22,7 +17,7 @@ pub(super) fn generation(body: &Object) -> Result<GenerationOptions> {
         number(value, "a number above 0 and at most 1", |number| number > 0.0 && number <= 1.0)
     })?;
     let seed = members::read(body, "seed", seed)?;
-    let max_response_tokens = max_tokens(body)?;
+    let max_response_tokens = max_tokens(body, longest_answer)?;
     if temperature == Some(0.0) {
         let sampling = Some(Sampling::Greedy);
         return Ok(GenerationOptions { temperature: None, max_response_tokens, sampling });
@@ -48,10 +43,9 @@ fn seed(value: &Value) -> Result<u64> {
         .map_err(|_| Problem::invalid_type("an integer of 64 bits", value))
 }
 
-/// The newer name wins.
-fn max_tokens(body: &Object) -> Result<Option<u32>> {
-    let names = ["max_completion_tokens", "max_tokens"];
-    let Some(name) = names.into_iter().find(|name| members::optional(body, name).is_some()) else {
+/// The first name wins.
+fn max_tokens(body: &Object, names: &[&str]) -> Result<Option<u32>> {
+    let Some(name) = names.iter().find(|name| members::optional(body, name).is_some()) else {
         return Ok(None);
     };
     members::read(body, name, |value| {
@@ -61,30 +55,4 @@ fn max_tokens(body: &Object) -> Result<Option<u32>> {
         // More than any model gives.
         Ok(u32::try_from(number).unwrap_or(u32::MAX))
     })
-}
-
-/// `stop`, without empty texts.
-pub(super) fn stops(body: &Object) -> Result<Vec<String>> {
-    let stops = members::read(body, "stop", |value| match value {
-        Value::String(text) => Ok(vec![stop(text)?]),
-        Value::Array(stops) if stops.len() > MOST_STOPS => Err(Problem::invalid_value(format!(
-            "has {} texts; at most {MOST_STOPS} are possible.",
-            stops.len()
-        ))),
-        Value::Array(stops) => {
-            let stops = stops.iter().enumerate();
-            stops
-                .map(|(i, value)| members::string(value).and_then(stop).within(|| format!("[{i}]")))
-                .collect()
-        }
-        _ => Err(Problem::invalid_type("a string or an array of strings", value)),
-    })?;
-    Ok(stops.into_iter().flatten().filter(|stop| !stop.is_empty()).collect())
-}
-
-fn stop(text: &str) -> Result<String> {
-    if text.len() > LONGEST_STOP {
-        return Err(Problem::invalid_value(format!("is longer than {LONGEST_STOP} bytes.")));
-    }
-    Ok(text.to_owned())
 }

@@ -1,53 +1,94 @@
 //! Completions as they are sent: whole, and in chunks.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bytes::Bytes;
-use oam_agent::json_text;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use super::generation::{Call, Finish, TokenUsage};
-use crate::api_error::{ApiError, ErrorBody};
+use super::StreamOptions;
+use crate::{
+    api_error::{ApiError, ErrorBody},
+    completion::{Call, Completed, Finish, Output, Teller, TokenUsage},
+    wire,
+};
 
 const FINGERPRINT: &str = "fp_oam";
-const ID_CHARS: usize = 29;
 
 /// The end of a stream.
 const DONE: &[u8] = b"data: [DONE]\n\n";
 
+/// Tells of a chat completion.
+#[derive(Debug)]
+pub(crate) struct ChatTeller {
+    head: Head,
+    /// A last chunk tells the usage.
+    include_usage: bool,
+}
+
+impl ChatTeller {
+    /// `model` is the model's own id.
+    pub(crate) fn new(model: String, stream: Option<StreamOptions>) -> Self {
+        let head = Head { id: wire::id("chatcmpl-"), created: wire::unix_seconds(), model };
+        Self { head, include_usage: stream.is_some_and(|stream| stream.include_usage) }
+    }
+
+    fn chunks<'a>(&'a self, events: &'a mut Vec<u8>) -> Chunks<'a> {
+        Chunks { head: &self.head, include_usage: self.include_usage, events }
+    }
+}
+
+impl Teller for ChatTeller {
+    fn whole(self: Box<Self>, Completed { output, usage }: Completed) -> Bytes {
+        let nothing = Message { content: None, refusal: None, calls: &[], finish: output.finish() };
+        let message = match &output {
+            Output::Text { text, .. } => Message { content: Some(text), ..nothing },
+            Output::ToolCalls(calls) => Message { calls, ..nothing },
+            Output::Refusal(refusal) => Message { refusal: Some(refusal), ..nothing },
+        };
+        completion(&self.head, &message, usage)
+    }
+
+    fn begin(&mut self, events: &mut Vec<u8>) {
+        self.chunks(events).delta(Delta::ROLE);
+    }
+
+    fn piece(&mut self, text: &str, events: &mut Vec<u8>) {
+        self.chunks(events).delta(Delta::Content { content: text });
+    }
+
+    fn end(&mut self, end: Result<Completed, ApiError>, events: &mut Vec<u8>) {
+        let mut chunks = self.chunks(events);
+        let Completed { output, usage } = match end {
+            Ok(completed) => completed,
+            Err(error) => return chunks.fail(&error),
+        };
+        match &output {
+            Output::Text { .. } => {}
+            Output::ToolCalls(calls) => chunks.delta(Delta::ToolCalls(calls)),
+            Output::Refusal(refusal) => chunks.delta(Delta::Refusal { refusal }),
+        }
+        chunks.finish(output.finish(), usage);
+    }
+}
+
 /// What all chunks of a completion share.
-#[derive(Debug, Clone)]
-pub(super) struct Head {
+#[derive(Debug)]
+struct Head {
     id: String,
     created: u64,
     /// The model's own id.
     model: String,
 }
 
-impl Head {
-    pub(super) fn new(model: String) -> Self {
-        let mut id = "chatcmpl-".to_owned();
-        id.extend(std::iter::repeat_with(fastrand::alphanumeric).take(ID_CHARS));
-        Self { id, created: unix_seconds(), model }
-    }
-}
-
-pub(super) fn unix_seconds() -> u64 {
-    // A clock before 1970 is wrong anyway.
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
-}
-
 /// A whole answer.
 #[derive(Debug)]
-pub(super) struct Message<'a> {
-    pub(super) content: Option<&'a str>,
-    pub(super) refusal: Option<&'a str>,
-    pub(super) calls: &'a [Call],
-    pub(super) finish: Finish,
+struct Message<'a> {
+    content: Option<&'a str>,
+    refusal: Option<&'a str>,
+    calls: &'a [Call],
+    finish: Finish,
 }
 
 /// The body of an answer that is not streamed.
-pub(super) fn completion(head: &Head, message: &Message<'_>, usage: TokenUsage) -> Bytes {
+fn completion(head: &Head, message: &Message<'_>, usage: TokenUsage) -> Bytes {
     let finish_reason = message.finish;
     let message = WholeMessage {
         role: "assistant",
@@ -65,15 +106,13 @@ pub(super) fn completion(head: &Head, message: &Message<'_>, usage: TokenUsage) 
         choices: [WholeChoice { index: 0, message, logprobs: None, finish_reason }],
         usage: Some(usage),
     };
-    let mut body = Vec::new();
-    json_text::write(&mut body, &completion);
-    body.into()
+    wire::json(&completion)
 }
 
 /// What a chunk adds.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
-pub(super) enum Delta<'a> {
+enum Delta<'a> {
     Role {
         role: &'static str,
         content: &'static str,
@@ -90,29 +129,24 @@ pub(super) enum Delta<'a> {
 }
 
 impl Delta<'_> {
-    pub(super) const ROLE: Self = Self::Role { role: "assistant", content: "" };
+    const ROLE: Self = Self::Role { role: "assistant", content: "" };
 }
 
 /// Writes the events of a stream.
 #[derive(Debug)]
-pub(super) struct Chunks<'a> {
+struct Chunks<'a> {
     head: &'a Head,
-    /// A last chunk tells the usage.
     include_usage: bool,
-    events: Vec<u8>,
+    events: &'a mut Vec<u8>,
 }
 
-impl<'a> Chunks<'a> {
-    pub(super) fn new(head: &'a Head, include_usage: bool) -> Self {
-        Self { head, include_usage, events: Vec::new() }
-    }
-
-    pub(super) fn delta(&mut self, delta: Delta<'_>) {
+impl Chunks<'_> {
+    fn delta(&mut self, delta: Delta<'_>) {
         self.choice(delta, None);
     }
 
     /// The end of an answer.
-    pub(super) fn finish(&mut self, finish: Finish, usage: TokenUsage) {
+    fn finish(&mut self, finish: Finish, usage: TokenUsage) {
         self.choice(Delta::None {}, Some(finish));
         if self.include_usage {
             self.chunk::<[(); 0]>([], Some(usage));
@@ -121,13 +155,9 @@ impl<'a> Chunks<'a> {
     }
 
     /// The end of an answer that failed.
-    pub(super) fn fail(&mut self, error: &ApiError) {
-        self.event(&ErrorBody { error });
+    fn fail(&mut self, error: &ApiError) {
+        wire::event_data(self.events, &ErrorBody { error });
         self.events.extend_from_slice(DONE);
-    }
-
-    pub(super) fn into_bytes(self) -> Bytes {
-        self.events.into()
     }
 
     fn choice(&mut self, delta: Delta<'_>, finish_reason: Option<Finish>) {
@@ -144,13 +174,7 @@ impl<'a> Chunks<'a> {
             choices,
             usage: self.include_usage.then_some(usage),
         };
-        self.event(&chunk);
-    }
-
-    fn event(&mut self, event: &impl Serialize) {
-        self.events.extend_from_slice(b"data: ");
-        json_text::write(&mut self.events, event);
-        self.events.extend_from_slice(b"\n\n");
+        wire::event_data(self.events, &chunk);
     }
 }
 

@@ -6,6 +6,7 @@ use oam_agent::{RESPOND_DIRECTLY, Tool, ToolChoice, ToolDefinition, ToolName};
 use serde_json::{Value, json};
 
 use super::{
+    Dialect,
     members::{self, Object, array, element, object, string},
     problem::{Problem, Result, Within, must_be},
 };
@@ -21,14 +22,14 @@ pub(crate) struct ToolUse {
 }
 
 /// The client's tools; `is_taken` knows the names of others.
-pub(super) fn read(body: &Object, is_taken: impl Fn(&str) -> bool) -> Result<Vec<Tool>> {
+pub(crate) fn read(body: &Object, dialect: Dialect, is_taken: impl Fn(&str) -> bool) -> Result<Vec<Tool>> {
     let Some(tools) = members::read(body, "tools", array)? else { return Ok(Vec::new()) };
     let mut names = HashSet::new();
     tools
         .iter()
         .enumerate()
         .map(|(i, value)| {
-            let tool = tool(value, |name| !names.contains(name) && !is_taken(name));
+            let tool = tool(value, dialect, |name| !names.contains(name) && !is_taken(name));
             let tool = tool.within(|| format!("tools[{i}]"))?;
             names.insert(tool.name().as_str().to_owned());
             Ok(tool)
@@ -36,10 +37,13 @@ pub(super) fn read(body: &Object, is_taken: impl Fn(&str) -> bool) -> Result<Vec
         .collect()
 }
 
-fn tool(value: &Value, is_free: impl FnOnce(&str) -> bool) -> Result<Tool> {
+fn tool(value: &Value, dialect: Dialect, is_free: impl FnOnce(&str) -> bool) -> Result<Tool> {
     let tool = element(value)?;
     expect_function_type(tool)?;
-    members::required(tool, "function", |value| function(object(value)?, is_free))
+    match dialect {
+        Dialect::Chat => members::required(tool, "function", |value| function(object(value)?, is_free)),
+        Dialect::Responses => function(tool, is_free),
+    }
 }
 
 /// `type`, absent or `function`.
@@ -82,7 +86,12 @@ fn tool_name(text: &str) -> Result<ToolName> {
 }
 
 /// `tool_choice`; `is_known` knows the names of all tools, `has_tools` whether there are any.
-pub(super) fn tool_use(body: &Object, has_tools: bool, is_known: impl Fn(&str) -> bool) -> Result<ToolUse> {
+pub(crate) fn tool_use(
+    body: &Object,
+    dialect: Dialect,
+    has_tools: bool,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<ToolUse> {
     let choice = |choice| ToolUse { choice, only: None };
     let read = members::read(body, "tool_choice", |value| match value {
         Value::String(text) => match &**text {
@@ -94,9 +103,9 @@ pub(super) fn tool_use(body: &Object, has_tools: bool, is_known: impl Fn(&str) -
         },
         Value::Object(object) => match members::required(object, "type", string)? {
             "function" => {
-                known(&function_name(object)?, &is_known).map(|name| choice(ToolChoice::Tool(name)))
+                known(&function_name(object, dialect)?, &is_known).map(|name| choice(ToolChoice::Tool(name)))
             }
-            "allowed_tools" => allowed_tools(object, &is_known),
+            "allowed_tools" => allowed_tools(object, dialect, &is_known),
             _ => Err(Problem::invalid_value("must be 'function' or 'allowed_tools'.").at("type")),
         },
         _ => Err(Problem::unnamed(must_be("a string or an object", value))),
@@ -104,9 +113,11 @@ pub(super) fn tool_use(body: &Object, has_tools: bool, is_known: impl Fn(&str) -
     Ok(read.unwrap_or(choice(ToolChoice::Auto)))
 }
 
-/// Of `{"type": "function", "function": {"name"}}`, or of `{"name"}`.
-fn function_name(value: &Object) -> Result<String> {
-    if members::optional(value, "function").is_none() && members::optional(value, "name").is_some() {
+/// Of `{"type": "function", "function": {"name"}}` in chat completions, or of `{"name"}`.
+fn function_name(value: &Object, dialect: Dialect) -> Result<String> {
+    let is_flat =
+        members::optional(value, "function").is_none() && members::optional(value, "name").is_some();
+    if is_flat || dialect == Dialect::Responses {
         return members::required(value, "name", string).map(str::to_owned);
     }
     members::required(value, "function", |value| {
@@ -124,21 +135,28 @@ fn known(name: &str, is_known: impl Fn(&str) -> bool) -> Result<String> {
     ))
 }
 
-fn allowed_tools(choice: &Object, is_known: impl Fn(&str) -> bool) -> Result<ToolUse> {
-    let allowed = members::required(choice, "allowed_tools", object)?;
+fn allowed_tools(choice: &Object, dialect: Dialect, is_known: impl Fn(&str) -> bool) -> Result<ToolUse> {
+    let (mode, names) = match dialect {
+        Dialect::Chat => {
+            members::required(choice, "allowed_tools", |value| mode_and_names(object(value)?, dialect))
+        }
+        Dialect::Responses => mode_and_names(choice, dialect),
+    }?;
+    let only = names.iter().map(|name| known(name, &is_known)).collect::<Result<_>>()?;
+    Ok(ToolUse { choice: mode, only: Some(only) })
+}
+
+fn mode_and_names(allowed: &Object, dialect: Dialect) -> Result<(ToolChoice, Vec<String>)> {
     let mode = members::read(allowed, "mode", |value| match value.as_str() {
         Some("auto") => Ok(ToolChoice::Auto),
         Some("required") => Ok(ToolChoice::Required),
         _ => Err(Problem::invalid_value("must be 'auto' or 'required'.")),
-    });
-    let mode = mode.within(|| "allowed_tools".to_owned())?;
+    })?;
     let names = members::required(allowed, "tools", |value| {
         let names = array(value)?.iter().enumerate();
         names
-            .map(|(i, value)| function_name(element(value)?).within(|| format!("[{i}]")))
+            .map(|(i, value)| function_name(element(value)?, dialect).within(|| format!("[{i}]")))
             .collect::<Result<Vec<_>>>()
-    });
-    let names = names.within(|| "allowed_tools".to_owned())?;
-    let only = names.iter().map(|name| known(name, &is_known)).collect::<Result<_>>()?;
-    Ok(ToolUse { choice: mode.unwrap_or_default(), only: Some(only) })
+    })?;
+    Ok((mode.unwrap_or_default(), names))
 }

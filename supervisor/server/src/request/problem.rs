@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::api_error::ApiError;
 
-pub(super) type Result<T> = std::result::Result<T, Problem>;
+pub(crate) type Result<T> = std::result::Result<T, Problem>;
 
 /// Something wrong with a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     code: Option<&'static str>,
     /// From the part that is read; empty for the part itself.
     path: String,
@@ -21,30 +21,30 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(code: &'static str, predicate: impl Into<String>) -> Self {
+    pub(crate) fn new(code: &'static str, predicate: impl Into<String>) -> Self {
         Self { code: Some(code), path: String::new(), predicate: predicate.into() }
     }
 
     /// One that has no name.
-    pub(super) fn unnamed(predicate: impl Into<String>) -> Self {
+    pub(crate) fn unnamed(predicate: impl Into<String>) -> Self {
         Self { code: None, path: String::new(), predicate: predicate.into() }
     }
 
-    pub(super) fn invalid_value(predicate: impl Into<String>) -> Self {
+    pub(crate) fn invalid_value(predicate: impl Into<String>) -> Self {
         Self::new("invalid_value", predicate)
     }
 
     /// `what` says what the value must be.
-    pub(super) fn invalid_type(what: &str, value: &Value) -> Self {
+    pub(crate) fn invalid_type(what: &str, value: &Value) -> Self {
         Self::new("invalid_type", must_be(what, value))
     }
 
-    pub(super) fn missing(name: &str) -> Self {
+    pub(crate) fn missing(name: &str) -> Self {
         Self::new("missing_required_parameter", "is required.").at(name)
     }
 
     /// The same, about this member of what it was about.
-    pub(super) fn at(mut self, place: &str) -> Self {
+    pub(crate) fn at(mut self, place: &str) -> Self {
         self.put_under(place);
         self
     }
@@ -56,12 +56,12 @@ impl Problem {
 }
 
 /// `must be a string; got 5.`
-pub(super) fn must_be(what: &str, value: &Value) -> String {
+pub(crate) fn must_be(what: &str, value: &Value) -> String {
     format!("must be {what}; got {}.", json_text::abridged(value))
 }
 
 /// Puts problems of a part into the whole.
-pub(super) trait Within<T> {
+pub(crate) trait Within<T> {
     fn within(self, place: impl FnOnce() -> String) -> Result<T>;
 }
 

@@ -4,15 +4,15 @@ use serde_json::{Map, Value};
 
 use super::problem::{Problem, Result, Within, must_be};
 
-pub(super) type Object = Map<String, Value>;
+pub(crate) type Object = Map<String, Value>;
 
 /// The member, unless it is absent.
-pub(super) fn optional<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
+pub(crate) fn optional<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
 /// What `read` makes of the member, unless it is absent.
-pub(super) fn read<'a, T>(
+pub(crate) fn read<'a, T>(
     object: &'a Object,
     name: &str,
     read: impl FnOnce(&'a Value) -> Result<T>,
@@ -21,7 +21,7 @@ pub(super) fn read<'a, T>(
 }
 
 /// What `read` makes of the member, which must be there.
-pub(super) fn required<'a, T>(
+pub(crate) fn required<'a, T>(
     object: &'a Object,
     name: &str,
     read: impl FnOnce(&'a Value) -> Result<T>,
@@ -29,29 +29,29 @@ pub(super) fn required<'a, T>(
     self::read(object, name, read)?.ok_or_else(|| Problem::missing(name))
 }
 
-pub(super) fn string(value: &Value) -> Result<&str> {
+pub(crate) fn string(value: &Value) -> Result<&str> {
     value.as_str().ok_or_else(|| Problem::invalid_type("a string", value))
 }
 
-pub(super) fn boolean(value: &Value) -> Result<bool> {
+pub(crate) fn boolean(value: &Value) -> Result<bool> {
     value.as_bool().ok_or_else(|| Problem::invalid_type("a boolean", value))
 }
 
-pub(super) fn array(value: &Value) -> Result<&[Value]> {
+pub(crate) fn array(value: &Value) -> Result<&[Value]> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| Problem::invalid_type("an array", value))
 }
 
-pub(super) fn object(value: &Value) -> Result<&Object> {
+pub(crate) fn object(value: &Value) -> Result<&Object> {
     value.as_object().ok_or_else(|| Problem::invalid_type("an object", value))
 }
 
 /// An object that is an element of a list; anything else has no name.
-pub(super) fn element(value: &Value) -> Result<&Object> {
+pub(crate) fn element(value: &Value) -> Result<&Object> {
     value.as_object().ok_or_else(|| Problem::unnamed(must_be("an object", value)))
 }
 
 /// A number without a fraction, however it is written.
-pub(super) fn integer(value: &Value) -> Option<i128> {
+pub(crate) fn integer(value: &Value) -> Option<i128> {
     /// Integers are exact below it.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
     let integer = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));

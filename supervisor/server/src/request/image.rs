@@ -34,7 +34,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 impl Image {
     /// The image that the URL holds.
-    pub(super) fn from_url(url: &str) -> Result<Self> {
+    pub(crate) fn from_url(url: &str) -> Result<Self> {
         let (scheme, rest) = url.split_once(':').unwrap_or_default();
         match scheme.to_ascii_lowercase().as_str() {
             "data" => {}

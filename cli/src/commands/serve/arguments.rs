@@ -1,0 +1,165 @@
+//! What can be said to `oam serve`.
+
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use clap::Args;
+use oam_server::{HttpLimits, Limits, Metrics, ServerConfig, TcpAddress};
+
+use crate::{
+    arguments::{model::WorkerArguments, seconds, variable},
+    failure::Failure,
+    files::{self, InputPath},
+    logging::LogLevel,
+};
+
+/// What clients must say, unless `--api-key` does.
+const KEY_VARIABLE: &str = "OAM_API_KEY";
+const USUAL_HOST: &str = "127.0.0.1";
+const USUAL_PORT: u16 = 1976;
+
+/// Serve the model over HTTP, as OpenAI's clients ask for it.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArguments {
+    /// The address or name to listen at [default: 127.0.0.1].
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<String>,
+
+    /// 0: any free one [default: 1976; with --socket: none].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    port: Option<u16>,
+
+    /// A Unix socket to make, which only you can open.
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+
+    /// Tools that the server runs itself; each needs a command.
+    #[arg(long, value_name = "FILE")]
+    pub(super) tools: Option<InputPath>,
+
+    /// Put before the instructions of every request.
+    #[arg(short, long, value_name = "TEXT")]
+    pub(super) instructions: Option<String>,
+
+    /// The key that clients must send.
+    #[arg(long, value_name = "KEY", help = "The key that clients must send [default: $OAM_API_KEY]")]
+    api_key: Option<String>,
+
+    /// Web pages that may ask, by origin; * for all. May be given again.
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+
+    /// A host name to answer under; * for any. May be given again.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+
+    /// Another name for the model "system". May be given again.
+    #[arg(long, value_name = "ALIAS=MODEL", value_parser = alias)]
+    model_alias: Vec<(String, String)>,
+
+    /// Completions generated at once.
+    #[arg(long, value_name = "N", default_value = "4", allow_negative_numbers = true)]
+    max_concurrent: NonZeroUsize,
+
+    /// Completions that may wait for that; more get 429.
+    #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true)]
+    max_queued: usize,
+
+    /// Open connections.
+    #[arg(long, value_name = "N", default_value = "64", allow_negative_numbers = true)]
+    max_connections: NonZeroUsize,
+
+    /// For a completion, waiting included.
+    #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::completion_timeout)]
+    timeout: Duration,
+
+    /// Comments in silent streams; 0: none.
+    #[arg(long, value_name = "SECONDS", default_value = "15", allow_negative_numbers = true, value_parser = seconds::any)]
+    keep_alive: Duration,
+
+    /// For answers under way when told to stop.
+    #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = seconds::any)]
+    drain: Duration,
+
+    /// What to log: debug, info, warning or error.
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
+    #[arg(default_value_t = LogLevel::Info)]
+    pub(super) log_level: LogLevel,
+
+    #[command(flatten)]
+    pub(super) workers: WorkerArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  oam serve --tools tools.json
+  oam serve --host 0.0.0.0 --api-key s3cret --model-alias gpt-4o-mini=system
+  oam serve --socket /run/user/1000/oam.sock --worker 'oam worker scripted'
+
+Environment: OAM_API_KEY; OAM_SCRIPT=FILE, played once for all requests together; OAM_WORKER,
+OAM_RECORD and more as for other commands.
+
+Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it cannot listen, or no longer; 2 wrong arguments,
+tools, or script; 3 the model cannot be asked. Everything else: docs/SERVER.md.";
+
+fn alias(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((alias, model)) if !alias.is_empty() => Ok((alias.to_owned(), model.to_owned())),
+        _ => Err("must be ALIAS=MODEL, such as gpt-4o-mini=system".to_owned()),
+    }
+}
+
+impl ServeArguments {
+    pub(super) fn aliases(&self) -> BTreeMap<String, String> {
+        self.model_alias.iter().cloned().collect()
+    }
+
+    pub(super) fn completion_limits(&self) -> Limits {
+        Limits {
+            concurrent: self.max_concurrent,
+            queued: self.max_queued,
+            time: self.timeout,
+            ..Limits::default()
+        }
+    }
+
+    /// Fails when it is not clear where to listen, or the environment holds a key that nobody could send.
+    pub(super) fn server(&self, metrics: Metrics) -> Result<ServerConfig, Failure> {
+        Ok(ServerConfig {
+            tcp: self.tcp(),
+            socket: self.socket.as_deref().map(|path| files::absolute(&files::with_home(path))),
+            api_key: self.key()?,
+            allowed_origins: self.allow_origin.clone(),
+            allowed_hosts: self.allow_host.clone(),
+            limits: HttpLimits { connections: self.max_connections, ..HttpLimits::default() },
+            keep_alive: (!self.keep_alive.is_zero()).then_some(self.keep_alive),
+            drain: self.drain,
+            metrics,
+            ..ServerConfig::default()
+        })
+    }
+
+    fn tcp(&self) -> Option<TcpAddress> {
+        let port = match (self.port, &self.socket) {
+            (None, Some(_)) => {
+                if self.host.is_some() {
+                    tracing::warn!("--host without --port: with --socket, there is only the socket");
+                }
+                return None;
+            }
+            (port, _) => port.unwrap_or(USUAL_PORT),
+        };
+        Some(TcpAddress { host: self.host.as_deref().unwrap_or(USUAL_HOST).to_owned(), port })
+    }
+
+    fn key(&self) -> Result<Option<String>, Failure> {
+        let key = match &self.api_key {
+            Some(key) => Some(key.clone()),
+            None => match variable(KEY_VARIABLE).map(std::ffi::OsString::into_string).transpose() {
+                Ok(key) => key,
+                Err(_) => return Err(Failure::usage(format!("{KEY_VARIABLE} is not UTF-8"))),
+            },
+        };
+        Ok(key.filter(|key| !key.is_empty()))
+    }
+}
