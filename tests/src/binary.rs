@@ -46,10 +46,13 @@ pub fn clean_command(program: impl AsRef<OsStr>) -> Command {
         "OAM_RECORD_APPEND",
         "OAM_RECORD_REDACT",
         "OAM_RECORD_PACE",
-        "OAM_RECORD_APPEND",
         "OAM_REPLAY_MATCH",
         "OAM_API_KEY",
         "NO_COLOR",
+        // These welcome colours, whatever the terminal is.
+        "CI",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
     ] {
         command.env_remove(variable);
     }
