@@ -64,7 +64,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-std::string nested(int depth) { return std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']'); }
+std::string nested_text(int depth) { return std::string(static_cast<std::size_t>(depth), '[') + std::string(static_cast<std::size_t>(depth), ']'); }
 
 }  // namespace
 
@@ -108,7 +108,7 @@ void add_json_tests() {
         const std::string refused[] = {
             "", " ", "{", "[", "[1,]", "[,1]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "{\"a\":}", "[1 2]", "1 2", "01", "-", "+1", ".5", "1.", "1e", "1e+",
             "NaN", "Infinity", "nul", "true1", "'a'", "\"a", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"\n\"",
-            "\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf5\x80\x80\x80\"", "// a\n1", "1e999", "-1e999", nested(101), std::string("1\0", 2),
+            "\"\xff\"", "\"\xc0\xaf\"", "\"\xed\xa0\x80\"", "\"\xf5\x80\x80\x80\"", "// a\n1", "1e999", "-1e999", nested_text(101), std::string("1\0", 2),
             std::string("\"\0\"", 3)};
         for (const std::string& text : refused) {
             const auto read = oam::parse_json(text);
@@ -121,7 +121,7 @@ void add_json_tests() {
                   Json::object({{"a", Json::array({1, -5, nullptr, true})}}));
         EXPECT_EQ(*oam::parse_json(R"("\u00fc \ud83d\udde1 \/\b\f\n\r\t\\\"")"), Json("ü 🗡 /\b\f\n\r\t\\\""));
         EXPECT_EQ(*oam::parse_json("1e-999"), Json(0));
-        EXPECT(oam::parse_json(nested(100)).ok());
+        EXPECT(oam::parse_json(nested_text(100)).ok());
         EXPECT_EQ((*oam::parse_json(R"({"a":1,"b":2,"a":3})"))["a"], Json(3));
     });
 
