@@ -7,4 +7,6 @@ mod host;
 mod lines;
 mod scenes;
 mod slow_host;
+#[path = "../../../testdata/scenes.rs"]
+mod testdata;
 mod workers;

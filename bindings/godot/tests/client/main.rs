@@ -5,3 +5,5 @@ mod behaviour;
 mod demo;
 mod game;
 mod scenes;
+#[path = "../../../testdata/scenes.rs"]
+mod testdata;
