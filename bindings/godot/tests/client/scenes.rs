@@ -68,7 +68,7 @@ impl Stage {
             "callBlocking" => {
                 let limit = step["timeoutSeconds"].as_f64().map(Duration::from_secs_f64);
                 let outcome = self.game.client.call(testdata::method(step), self.params(step), limit);
-                testdata::check_outcome(step, &outcome.map_err(as_compared));
+                testdata::check_outcome(step, &outcome.map_err(|error| as_compared(&error)));
             }
             "handled" => self.check_handled(step),
             "cancelled" => {
@@ -132,7 +132,7 @@ impl Stage {
     /// Compares what came with what `expected`, the step itself or its end, says.
     fn finish(&mut self, begun: &Value, ticket: Ticket, expected: &Value) {
         let outcome = self.game.finish(ticket).map(|result| testdata::result_of(begun, result));
-        let outcome = outcome.map_err(as_compared);
+        let outcome = outcome.map_err(|error| as_compared(&error));
         testdata::check_outcome(expected, &outcome);
         if let (Some(name), Ok(result)) = (expected["save"].as_str(), outcome) {
             self.saved.insert(name.to_owned(), result);
@@ -160,7 +160,7 @@ impl Stage {
     }
 }
 
-fn as_compared(error: RequestError) -> Value {
+fn as_compared(error: &RequestError) -> Value {
     json!({"code": error.code, "name": error.name, "message": error.message})
 }
 
