@@ -7,7 +7,7 @@ use oam_bridge::{ModelFactory, ModelUse};
 use oam_recording::{Matching, Replay};
 use oam_system::{
     PooledSystem, UnservedSystem,
-    worker::{self, INSTALLED as INSTALLED_WORKER, VARIABLE as WORKER_VARIABLE},
+    worker::{self, VARIABLE as WORKER_VARIABLE},
 };
 use oam_workers::{PoolConfig, WorkerCommand, WorkerPool};
 
@@ -15,7 +15,6 @@ use crate::{
     arguments::{
         model::{ModelArguments, WorkerArguments},
         recording::{RecordingArguments, ReplayMatch},
-        variable,
     },
     failure::{Failure, FailureCode, ReportForm},
     files,
@@ -159,15 +158,15 @@ impl Backing {
         matching: Option<ReplayMatch>,
     ) -> Result<(Self, ModelSource), Failure> {
         if let Some(command) = &arguments.worker {
-            return Ok((worker("--worker", command)?, ModelSource::Argument));
+            let command =
+                worker::command_in(command).map_err(|error| Failure::usage(error.at("--worker")))?;
+            return Ok((Self::Workers(PoolConfig::new(command)), ModelSource::Argument));
         }
         if let Some(file) = ScriptFile::from_environment()? {
             return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
-        if let Some(command) = variable(WORKER_VARIABLE) {
-            let command =
-                command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
-            return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
+        if let Some(command) = worker::in_environment().map_err(Failure::usage)? {
+            return Ok((Self::Workers(PoolConfig::new(command)), ModelSource::Variable));
         }
         Ok(match installed_worker() {
             Some(program) => {
@@ -309,15 +308,7 @@ fn reason_hint(reason: UnavailableReason) -> String {
 }
 
 fn no_worker_hint() -> String {
-    format!(
-        "No model is installed here. Apple's needs a Mac with Apple Intelligence, and {INSTALLED_WORKER} beside oam; \
-         another one is named with --worker or {WORKER_VARIABLE}. `oam demo tavern` does without."
-    )
-}
-
-fn worker(source: &str, command: &str) -> Result<Backing, Failure> {
-    let command = worker::command_in(command).map_err(|error| Failure::usage(error.at(source)))?;
-    Ok(Backing::Workers(PoolConfig::new(command)))
+    format!("{} `oam demo tavern` does without.", worker::none_installed("oam", "--worker"))
 }
 
 /// The worker beside this program.

@@ -8,7 +8,7 @@ use std::{
     str::from_utf8,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, ThreadId},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use oam_bridge::outbox::OutboxConsumer;
@@ -87,9 +87,9 @@ impl Delivery {
         self.end(DeliveryEnd::Closed);
         let mut state = self.state();
         state.waiting += 1;
-        while state.callback.is_some_and(|thread| thread != thread::current().id()) {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let is_elsewhere =
+            |state: &mut State| state.callback.is_some_and(|thread| thread != thread::current().id());
+        state = self.changed.wait_while(state, is_elsewhere).unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
     }
 
@@ -118,16 +118,14 @@ impl Delivery {
     pub(crate) fn wait_until_handed(&self, place: u64, limit: Option<Instant>) {
         let mut state = self.state();
         state.waiting += 1;
-        while state.handed < place && state.end.is_none() {
-            let rest = limit.map_or(Duration::MAX, |limit| limit.saturating_duration_since(Instant::now()));
-            if rest.is_zero() {
-                break;
+        let is_behind = |state: &mut State| state.handed < place && state.end.is_none();
+        state = match limit.map(|limit| limit.saturating_duration_since(Instant::now())) {
+            Some(rest) => {
+                let waited = self.changed.wait_timeout_while(state, rest, is_behind);
+                waited.unwrap_or_else(PoisonError::into_inner).0
             }
-            state = match limit {
-                Some(_) => self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0,
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
+            None => self.changed.wait_while(state, is_behind).unwrap_or_else(PoisonError::into_inner),
+        };
         state.waiting -= 1;
     }
 

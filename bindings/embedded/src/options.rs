@@ -1,7 +1,6 @@
 //! What a host decides about its bridge.
 
 use std::{
-    env,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -132,16 +131,14 @@ impl EmbeddedOptions {
     }
 
     fn worker_command(&self) -> Result<WorkerCommand, String> {
-        if let Some(command) = &self.worker {
-            return match worker::check(command) {
-                Ok(()) => Ok(command.clone()),
-                Err(error) => Err(format!("The worker cannot be started: {}.", error.at("options.worker"))),
-            };
-        }
-        if let Some(line) = env::var_os(worker::VARIABLE).filter(|line| !line.is_empty()) {
-            let unusable = |reason| format!("The worker cannot be started: {reason}.");
-            let line = line.to_str().ok_or_else(|| unusable(format!("{} is not UTF-8", worker::VARIABLE)))?;
-            return worker::command_in(line).map_err(|error| unusable(error.at(worker::VARIABLE)));
+        let named = match &self.worker {
+            Some(command) => worker::check(command)
+                .map(|()| Some(command.clone()))
+                .map_err(|error| error.at("options.worker")),
+            None => worker::in_environment(),
+        };
+        if let Some(command) = named.map_err(|reason| format!("The worker cannot be started: {reason}."))? {
+            return Ok(command);
         }
         let installed = self.beside.as_deref().and_then(worker::installed_beside);
         let program = installed.ok_or_else(|| no_worker(self.beside.as_deref()))?;
@@ -151,12 +148,7 @@ impl EmbeddedOptions {
 
 fn no_worker(beside: Option<&Path>) -> String {
     let place = beside.map_or_else(String::new, |folder| format!(" in {}", folder.display()));
-    format!(
-        "No model is installed here. Apple's needs a Mac with Apple Intelligence, and {} beside the library{place}; \
-         another one is named with the option 'worker' or {}.",
-        worker::INSTALLED,
-        worker::VARIABLE
-    )
+    worker::none_installed(format_args!("the library{place}"), "the option 'worker'")
 }
 
 fn command(options: &Params<'_>) -> Result<Option<WorkerCommand>, BridgeError> {

@@ -77,8 +77,7 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxConsumer) {
         state: Mutex::default(),
         overflowed: CancellationToken::new(),
         heavy: AtomicBool::new(false),
-        emptied: Notify::new(),
-        overfilled: Notify::new(),
+        turned: Notify::new(),
     });
     (Outbox { shared: Arc::clone(&shared) }, OutboxConsumer { shared, spare: Vec::new() })
 }
@@ -90,10 +89,8 @@ struct Shared {
     overflowed: CancellationToken,
     /// More than [`HEAVY_ABOVE`] is unwritten.
     heavy: AtomicBool,
-    /// Notified when nothing is unwritten any more.
-    emptied: Notify,
-    /// Notified when more than the limit is unwritten.
-    overfilled: Notify,
+    /// Notified when nothing is unwritten any more, and when more than the limit is.
+    turned: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +124,11 @@ impl Shared {
         );
         state.end();
         self.overflowed.cancel();
-        self.emptied.notify_waiters();
+        self.turned.notify_waiters();
+    }
+
+    fn is_overfull(&self, state: &State) -> bool {
+        state.unwritten() > self.limits.overflow_above
     }
 }
 
@@ -175,26 +176,19 @@ impl Outbox {
 
     /// Whether more is unwritten than the limit, which a client may leave for [`OVERFLOW_GRACE`].
     pub fn is_overfull(&self) -> bool {
-        self.unwritten() > self.shared.limits.overflow_above
+        self.shared.is_overfull(&self.shared.state())
     }
 
     /// Resolves when the outbox is overfull, or has overflowed.
     pub async fn overfull(&self) {
-        loop {
-            let mut overfilled = pin!(self.shared.overfilled.notified());
-            overfilled.as_mut().enable();
-            if self.is_overfull() || self.is_overflowed() {
-                return;
-            }
-            overfilled.await;
-        }
+        self.turned_until(|state| self.shared.is_overfull(state) || self.is_overflowed()).await;
     }
 
     /// The client has taken nothing for [`OVERFLOW_GRACE`]: gives it up if more than the limit is unwritten, and tells
     /// whether it is.
     pub fn note_stuck(&self) -> bool {
         let mut state = self.shared.state();
-        if state.unwritten() > self.shared.limits.overflow_above {
+        if self.shared.is_overfull(&state) {
             self.shared.overflow(&mut state);
         }
         state.is_closed && self.is_overflowed()
@@ -217,17 +211,23 @@ impl Outbox {
 
     /// Resolves when nothing waits to be written: all of it was, or the outbox has ended.
     pub async fn written(&self) {
+        self.turned_until(|state| {
+            let is_written = state.unwritten() == 0;
+            state.is_awaited |= !is_written;
+            is_written
+        })
+        .await;
+    }
+
+    /// Resolves when `holds` does, which is looked at now and at each turn.
+    async fn turned_until(&self, holds: impl Fn(&mut State) -> bool) {
         loop {
-            let mut emptied = pin!(self.shared.emptied.notified());
-            emptied.as_mut().enable();
-            {
-                let mut state = self.shared.state();
-                if state.unwritten() == 0 {
-                    return;
-                }
-                state.is_awaited = true;
+            let mut turned = pin!(self.shared.turned.notified());
+            turned.as_mut().enable();
+            if holds(&mut self.shared.state()) {
+                return;
             }
-            emptied.await;
+            turned.await;
         }
     }
 
@@ -247,7 +247,7 @@ impl Outbox {
             self.shared.overflow(&mut state);
         }
         if before <= limits.overflow_above && after > limits.overflow_above {
-            self.shared.overfilled.notify_waiters();
+            self.shared.turned.notify_waiters();
         }
         let consumer = state.consumer.take();
         drop(state);
@@ -309,7 +309,7 @@ impl OutboxConsumer {
         }
         self.shared.heavy.store(false, Ordering::Relaxed);
         if mem::take(&mut state.is_awaited) {
-            self.shared.emptied.notify_waiters();
+            self.shared.turned.notify_waiters();
         }
         if state.is_closed {
             return Poll::Ready(None);
@@ -322,7 +322,7 @@ impl OutboxConsumer {
 impl Drop for OutboxConsumer {
     fn drop(&mut self) {
         self.shared.state().end();
-        self.shared.emptied.notify_waiters();
+        self.shared.turned.notify_waiters();
     }
 }
 

@@ -1,6 +1,10 @@
 //! Which worker program is run: one that somebody named, or the one that is installed.
 
-use std::path::{self, Path, PathBuf};
+use std::{
+    env,
+    fmt::Display,
+    path::{self, Path, PathBuf},
+};
 
 use oam_workers::WorkerCommand;
 
@@ -21,6 +25,13 @@ pub fn command_in(command_line: &str) -> Result<WorkerCommand, CommandError> {
     let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
     check(&command)?;
     Ok(command)
+}
+
+/// The command in [`VARIABLE`]; `None` where it is not set, or empty. The error is a sentence without its end.
+pub fn in_environment() -> Result<Option<WorkerCommand>, String> {
+    let Some(line) = env::var_os(VARIABLE).filter(|line| !line.is_empty()) else { return Ok(None) };
+    let line = line.to_str().ok_or_else(|| format!("{VARIABLE} is not UTF-8"))?;
+    command_in(line).map(Some).map_err(|error| error.at(VARIABLE))
 }
 
 /// Whether the program of a command is one that can be started.
@@ -65,6 +76,14 @@ pub fn installed_beside(folder: &Path) -> Option<PathBuf> {
     [folder.join(INSTALLED), folder.join("../libexec/oam").join(INSTALLED)]
         .into_iter()
         .find(|candidate| candidate.is_file())
+}
+
+/// Says in whole sentences that no worker is installed beside `host`, and what to do: `option` names one.
+pub fn none_installed(host: impl Display, option: &str) -> String {
+    format!(
+        "No model is installed here. Apple's needs a Mac with Apple Intelligence, and {INSTALLED} beside {host}; another \
+         one is named with {option} or {VARIABLE}."
+    )
 }
 
 #[cfg(test)]

@@ -100,8 +100,7 @@ fn start(id: WorkerId, command: &WorkerCommand) -> io::Result<Started> {
     let [output, error] = [output, error].map(|pipe| Ok::<_, io::Error>(out_of_the_way(pipe.into())?.into()));
     let (output, error) = (output?, error?);
     let streams = Streams { input: input.into(), output: output_end.into(), error: error_end.into() };
-    let environment: Vec<_> = std::env::vars_os().filter(|(name, _)| is_inherited(name)).collect();
-    let environment = environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let environment = std::env::vars_os().filter(|(name, _)| is_inherited(name));
     let pid = crate::spawn::spawn(command, environment, streams)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", command.program.display())))?;
     Ok(Started { writing, child: Child::watch(id, pid)?, output, error })

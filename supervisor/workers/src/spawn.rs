@@ -5,7 +5,7 @@
 //! started: no signal blocked, all at their defaults, in a process group of its own. No code runs between fork and exec.
 
 use std::{
-    ffi::{CString, OsStr},
+    ffi::{CString, OsString},
     io,
     os::{
         fd::{AsRawFd, OwnedFd},
@@ -32,9 +32,9 @@ pub(crate) struct Streams {
 }
 
 /// Starts `command` with these variables as its environment. It leads a process group.
-pub(crate) fn spawn<'a>(
-    command: &'a WorkerCommand,
-    environment: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
+pub(crate) fn spawn(
+    command: &WorkerCommand,
+    environment: impl Iterator<Item = (OsString, OsString)>,
     streams: Streams,
 ) -> io::Result<Pid> {
     let program = c_string(command.program.as_os_str().as_bytes())?;

@@ -1,7 +1,8 @@
 //! The messages of the protocol: how a line becomes one, and how one becomes a line.
 //!
-//! [`parse_line`] reads what a client sends, [`parse_call`] what code in this process asks. [`Outgoing`] is what it gets back, with [`Payload`] for results
-//! and parameters and [`BridgeError`] for everything that fails. Both directions share [`RequestId`].
+//! [`parse_line`] reads what a client sends, [`parse_call`] what code in this process asks. [`Outgoing`] is what it gets
+//! back, with [`Payload`] for results and parameters and [`BridgeError`] for everything that fails. Both directions share
+//! [`RequestId`].
 
 mod envelope;
 mod error;
