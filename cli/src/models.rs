@@ -15,7 +15,7 @@ use crate::{
     arguments::{
         model::{ModelArguments, WorkerArguments},
         recording::{RecordingArguments, ReplayMatch},
-        variable,
+        text_variable,
     },
     failure::{Failure, FailureCode, ReportForm},
     files,
@@ -164,10 +164,8 @@ impl Backing {
         if let Some(file) = ScriptFile::from_environment()? {
             return Ok((Self::of_file(file, recording::matching(matching)?), ModelSource::Script));
         }
-        if let Some(command) = variable(WORKER_VARIABLE) {
-            let command =
-                command.to_str().ok_or_else(|| Failure::usage(format!("{WORKER_VARIABLE} is not UTF-8")))?;
-            return Ok((worker(WORKER_VARIABLE, command)?, ModelSource::Variable));
+        if let Some(command) = text_variable(WORKER_VARIABLE)? {
+            return Ok((worker(WORKER_VARIABLE, &command)?, ModelSource::Variable));
         }
         Ok(match installed_worker() {
             Some(program) => {
