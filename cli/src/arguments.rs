@@ -10,11 +10,14 @@ use std::{env, ffi::OsString};
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{
-    agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
-    completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
-    respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, status::StatusArguments,
-    stdio::StdioArguments, tools::ToolsCommand,
+use crate::{
+    commands::{
+        agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
+        completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
+        respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, status::StatusArguments,
+        stdio::StdioArguments, tools::ToolsCommand,
+    },
+    failure::Failure,
 };
 
 /// Agents and game characters on on-device language models, with real tool calls.
@@ -69,6 +72,12 @@ pub(crate) enum WorkerCommand {
 /// What a variable of the environment says. An empty one says nothing.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The same, where it must be text.
+pub(crate) fn text_variable(name: &str) -> Result<Option<String>, Failure> {
+    let text = variable(name).map(OsString::into_string).transpose();
+    text.map_err(|_| Failure::usage(format!("{name} is not UTF-8")))
 }
 
 const EXAMPLES: &str = "\

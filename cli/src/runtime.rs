@@ -14,7 +14,10 @@ use std::{
     task::{Context, Waker},
 };
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    runtime::Builder,
+    signal::unix::{Signal, SignalKind, signal},
+};
 
 use crate::{failure::Failure, tools};
 pub(crate) use ending::INTERRUPTED;
@@ -83,24 +86,49 @@ pub(crate) fn run_with_interrupts<T>(
     command: impl AsyncFnOnce(Interrupts) -> Result<End<T>, Failure>,
 ) -> Result<End<T>, Failure> {
     // Beside the command's thread there is one that keeps tools to their time limits while the command is held up.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(cannot("start"))?;
-    let end = runtime.block_on(async {
-        let interrupts = || signal(SignalKind::interrupt()).map(Interrupts).map_err(cannot("hear signals"));
-        let command = command(interrupts()?);
+    run_on(Builder::new_multi_thread().worker_threads(1), || {
+        let interrupts = signal(SignalKind::interrupt()).map(Interrupts).map_err(cannot("hear signals"))?;
         let mut signals = EndSignals::listen().map_err(cannot("hear signals"))?;
+        Ok(async move {
+            tokio::select! {
+                biased;
+                signal = signals.next() => Ok(End::Interrupted(signal.exit_code().into())),
+                end = command(interrupts) => end,
+            }
+        })
+    })
+}
+
+/// Runs a server on a runtime of its own, with as many threads as there are processors. It hears signals itself, also those
+/// that end other commands at once.
+pub(crate) fn run_server(
+    server: impl AsyncFnOnce(StopSignals) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    run_on(&mut Builder::new_multi_thread(), || {
+        let signals = EndSignals::listen_to_all().map(StopSignals).map_err(cannot("hear signals"))?;
+        Ok(server(signals))
+    })
+}
+
+/// Runs what `begin` returns on this runtime, paying attention, and gives tools that it leaves a moment to end. `begin` begins
+/// to hear signals: before others do, so that none is lost.
+fn run_on<T, F: Future<Output = Result<T, Failure>>>(
+    runtime: &mut Builder,
+    begin: impl FnOnce() -> Result<F, Failure>,
+) -> Result<T, Failure> {
+    let runtime = runtime.enable_all().build().map_err(cannot("start"))?;
+    let end = runtime.block_on(async {
+        let command = begin()?;
         let mut attention = Attention::watch().map_err(cannot("hear signals"))?;
         let end = tokio::select! {
             biased;
-            signal = signals.next() => Ok(End::Interrupted(signal.exit_code().into())),
             never = attention.pay() => match never {},
             end = command => end,
         };
-        let mut interrupts = interrupts()?;
+        let mut signals = EndSignals::listen_to_all().map_err(cannot("hear signals"))?;
         tokio::select! {
             biased;
-            // A second signal means now: the end of the runtime kills what is left.
-            () = interrupts.next() => {}
+            // Another signal means now: the end of the runtime kills what is left.
             _ = signals.next() => {}
             never = attention.pay() => match never {},
             // Tools that nobody waits for any more have a moment to end in order.
@@ -109,35 +137,6 @@ pub(crate) fn run_with_interrupts<T>(
         end
     });
     // A thread that reads a terminal cannot be interrupted, and nothing that still runs matters now.
-    runtime.shutdown_background();
-    end
-}
-
-/// Runs a server on a runtime of its own, with as many threads as there are processors. It hears signals itself, also those
-/// that end other commands at once.
-pub(crate) fn run_server(
-    server: impl AsyncFnOnce(StopSignals) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(cannot("start"))?;
-    let end = runtime.block_on(async {
-        let signals = || EndSignals::listen_to_all().map(StopSignals).map_err(cannot("hear signals"));
-        let server = server(signals()?);
-        let mut attention = Attention::watch().map_err(cannot("hear signals"))?;
-        let end = tokio::select! {
-            biased;
-            never = attention.pay() => match never {},
-            end = server => end,
-        };
-        let mut signals = signals()?;
-        tokio::select! {
-            biased;
-            () = signals.next() => {}
-            never = attention.pay() => match never {},
-            () = tools::all_ended() => {}
-        }
-        end
-    });
     runtime.shutdown_background();
     end
 }

@@ -12,7 +12,7 @@ use oam_bridge::{
     BridgeError, RequestId,
     message::{CallRequest, Outgoing, Rejected, parse_call},
     outbox::Outbox,
-    transport::{Connection, MAX_LINE_BYTES},
+    transport::MAX_LINE_BYTES,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -140,17 +140,8 @@ impl EmbeddedBridge {
             Some(DeliveryEnd::GivenUp) => return Err(SendError::GivenUp),
             None => {}
         }
-        let is_oversized = line.len() > MAX_LINE_BYTES;
-        let line = if is_oversized { Vec::new() } else { line.as_bytes().to_vec() };
-        self.log.during(|| {
-            self.intake.take(move |bridge| {
-                if is_oversized {
-                    bridge.oversized_line(MAX_LINE_BYTES);
-                } else {
-                    bridge.receive(&line);
-                }
-            });
-        });
+        let line = (line.len() <= MAX_LINE_BYTES).then_some(line);
+        self.log.during(|| self.intake.take_line(line));
         Ok(())
     }
 

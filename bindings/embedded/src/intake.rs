@@ -9,7 +9,10 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use oam_bridge::Bridge;
+use oam_bridge::{
+    Bridge,
+    transport::{Connection, MAX_LINE_BYTES},
+};
 
 type Entry = Box<dyn FnOnce(&Bridge) + Send>;
 
@@ -36,6 +39,15 @@ impl Default for Waiting {
 impl Intake {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Self::take`], for a line; `None` stands for one that is too long. It is copied only if it has to wait.
+    pub(crate) fn take_line(&self, line: Option<&str>) {
+        if let Some(bridge) = self.open.get() {
+            return receive(bridge, line);
+        }
+        let line = line.map(str::to_owned);
+        self.take(move |bridge| receive(bridge, line.as_deref()));
     }
 
     /// Does `entry` now, or, while nothing is handled yet, keeps it. After the end it is dropped.
@@ -68,5 +80,12 @@ impl Intake {
     pub(crate) fn close(&self) {
         let entries = mem::replace(&mut *self.waiting(), Waiting::Over);
         drop(entries);
+    }
+}
+
+fn receive(bridge: &Bridge, line: Option<&str>) {
+    match line {
+        Some(line) => bridge.receive(line.as_bytes()),
+        None => bridge.oversized_line(MAX_LINE_BYTES),
     }
 }

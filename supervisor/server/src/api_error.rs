@@ -3,8 +3,10 @@
 //! Status, type, code and parameter are what clients go by, so the constructors tie them together.
 
 use bytes::Bytes;
-use oam_agent::{AgentError, ErrorCode, UnavailableReason, json_text};
+use oam_agent::{AgentError, ErrorCode, UnavailableReason};
 use serde::{Serialize, Serializer};
+
+use crate::wire;
 
 /// Why a request failed, as the client gets to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,9 +190,7 @@ impl ApiError {
 
     /// The error as it is sent: an object with the member `error`.
     pub fn body(&self) -> Bytes {
-        let mut body = Vec::new();
-        json_text::write(&mut body, &ErrorBody { error: self });
-        body.into()
+        wire::json(&ErrorBody { error: self })
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use oam_server::{HttpLimits, Limits, Metrics, ServerConfig, TcpAddress};
 
 use crate::{
-    arguments::{model::WorkerArguments, seconds, variable},
+    arguments::{model::WorkerArguments, seconds, text_variable},
     failure::Failure,
     files::{self, InputPath},
     logging::LogLevel,
@@ -155,10 +155,7 @@ impl ServeArguments {
     fn key(&self) -> Result<Option<String>, Failure> {
         let key = match &self.api_key {
             Some(key) => Some(key.clone()),
-            None => match variable(KEY_VARIABLE).map(std::ffi::OsString::into_string).transpose() {
-                Ok(key) => key,
-                Err(_) => return Err(Failure::usage(format!("{KEY_VARIABLE} is not UTF-8"))),
-            },
+            None => text_variable(KEY_VARIABLE)?,
         };
         Ok(key.filter(|key| !key.is_empty()))
     }

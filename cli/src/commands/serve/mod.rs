@@ -4,7 +4,7 @@ mod arguments;
 mod banner;
 mod worker_numbers;
 
-use std::{net::IpAddr, pin::pin, process::ExitCode};
+use std::{pin::pin, process::ExitCode};
 
 use oam_server::{Completions, CompletionsConfig, ConfigError, Metrics, ServedModel, Server, ServerConfig};
 
@@ -156,12 +156,7 @@ fn completions(
 /// Without a key, anybody who reaches the server may use it.
 fn warn_of_openness(config: &ServerConfig) {
     let Some(address) = config.tcp.as_ref().filter(|_| config.api_key.is_none()) else { return };
-    let host = address.host.trim_matches(['[', ']']);
-    let is_private = match host.parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => host.eq_ignore_ascii_case("localhost"),
-    };
-    if !is_private {
+    if !address.is_private() {
         tracing::warn!(
             "anybody who reaches {address} can use the model and the tools: set --api-key or OAM_API_KEY"
         );

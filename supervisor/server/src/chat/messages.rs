@@ -72,10 +72,7 @@ impl Reader {
 
     fn tool_call(&mut self, value: &Value) -> Result<()> {
         let call = element(value)?;
-        let id = members::required(call, "id", |value| {
-            let id = string(value)?;
-            self.conversation.expect_free(id).map(|()| id.to_owned())
-        })?;
+        let id = members::required(call, "id", |value| self.conversation.free_id(string(value)?))?;
         members::read(call, "type", |value| match value.as_str() {
             Some("function") => Ok(()),
             _ => Err(Problem::invalid_value("must be 'function'.")),

@@ -1,7 +1,7 @@
 //! Completions as they are sent: whole, and in chunks.
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::Serialize;
 
 use super::StreamOptions;
 use crate::{
@@ -18,7 +18,10 @@ const DONE: &[u8] = b"data: [DONE]\n\n";
 /// Tells of a chat completion.
 #[derive(Debug)]
 pub(crate) struct ChatTeller {
-    head: Head,
+    id: String,
+    created: u64,
+    /// The model's own id.
+    model: String,
     /// A last chunk tells the usage.
     include_usage: bool,
 }
@@ -26,158 +29,86 @@ pub(crate) struct ChatTeller {
 impl ChatTeller {
     /// `model` is the model's own id.
     pub(crate) fn new(model: String, stream: Option<StreamOptions>) -> Self {
-        let head = Head { id: wire::id("chatcmpl-"), created: wire::unix_seconds(), model };
-        Self { head, include_usage: stream.is_some_and(|stream| stream.include_usage) }
+        Self {
+            id: wire::id("chatcmpl-"),
+            created: wire::unix_seconds(),
+            model,
+            include_usage: stream.is_some_and(|stream| stream.include_usage),
+        }
     }
 
-    fn chunks<'a>(&'a self, events: &'a mut Vec<u8>) -> Chunks<'a> {
-        Chunks { head: &self.head, include_usage: self.include_usage, events }
+    fn completion<C, U: Serialize>(
+        &self,
+        object: &'static str,
+        choices: C,
+        usage: Option<U>,
+    ) -> Completion<'_, C, U> {
+        let Self { id, created, model, .. } = self;
+        Completion { id, object, created: *created, model, system_fingerprint: FINGERPRINT, choices, usage }
+    }
+
+    fn tell<C: Serialize>(&self, choices: C, usage: Option<Usage>, events: &mut Vec<u8>) {
+        let usage = self.include_usage.then_some(usage);
+        wire::event_data(events, &self.completion("chat.completion.chunk", choices, usage));
+    }
+
+    fn tell_choice(&self, delta: Delta<'_>, finish_reason: Option<Finish>, events: &mut Vec<u8>) {
+        self.tell([ChunkChoice { index: 0, delta, logprobs: None, finish_reason }], None, events);
     }
 }
 
 impl Teller for ChatTeller {
     fn whole(self: Box<Self>, Completed { output, usage }: Completed) -> Bytes {
-        let nothing = Message { content: None, refusal: None, calls: &[], finish: output.finish() };
+        let nothing = Message {
+            role: "assistant",
+            content: None,
+            refusal: None,
+            tool_calls: Vec::new(),
+            annotations: [],
+        };
         let message = match &output {
             Output::Text { text, .. } => Message { content: Some(text), ..nothing },
-            Output::ToolCalls(calls) => Message { calls, ..nothing },
+            Output::ToolCalls(calls) => {
+                Message { tool_calls: calls.iter().map(|call| ToolCall::of(call, None)).collect(), ..nothing }
+            }
             Output::Refusal(refusal) => Message { refusal: Some(refusal), ..nothing },
         };
-        completion(&self.head, &message, usage)
+        let choice = Choice { index: 0, message, logprobs: None, finish_reason: output.finish() };
+        wire::json(&self.completion("chat.completion", [choice], Some(Usage::from(usage))))
     }
 
     fn begin(&mut self, events: &mut Vec<u8>) {
-        self.chunks(events).delta(Delta::ROLE);
+        self.tell_choice(Delta::Role { role: "assistant", content: "" }, None, events);
     }
 
     fn piece(&mut self, text: &str, events: &mut Vec<u8>) {
-        self.chunks(events).delta(Delta::Content { content: text });
+        self.tell_choice(Delta::Content { content: text }, None, events);
     }
 
     fn end(&mut self, end: Result<Completed, ApiError>, events: &mut Vec<u8>) {
-        let mut chunks = self.chunks(events);
-        let Completed { output, usage } = match end {
-            Ok(completed) => completed,
-            Err(error) => return chunks.fail(&error),
-        };
-        match &output {
-            Output::Text { .. } => {}
-            Output::ToolCalls(calls) => chunks.delta(Delta::ToolCalls(calls)),
-            Output::Refusal(refusal) => chunks.delta(Delta::Refusal { refusal }),
+        match end {
+            Ok(Completed { output, usage }) => {
+                match &output {
+                    Output::Text { .. } => {}
+                    Output::ToolCalls(calls) => {
+                        let calls = calls.iter().enumerate();
+                        let tool_calls = calls.map(|(index, call)| ToolCall::of(call, Some(index))).collect();
+                        self.tell_choice(Delta::ToolCalls { tool_calls }, None, events);
+                    }
+                    Output::Refusal(refusal) => self.tell_choice(Delta::Refusal { refusal }, None, events),
+                }
+                self.tell_choice(Delta::None {}, Some(output.finish()), events);
+                if self.include_usage {
+                    self.tell::<[(); 0]>([], Some(usage.into()), events);
+                }
+            }
+            Err(error) => wire::event_data(events, &ErrorBody { error: &error }),
         }
-        chunks.finish(output.finish(), usage);
+        events.extend_from_slice(DONE);
     }
 }
 
-/// What all chunks of a completion share.
-#[derive(Debug)]
-struct Head {
-    id: String,
-    created: u64,
-    /// The model's own id.
-    model: String,
-}
-
-/// A whole answer.
-#[derive(Debug)]
-struct Message<'a> {
-    content: Option<&'a str>,
-    refusal: Option<&'a str>,
-    calls: &'a [Call],
-    finish: Finish,
-}
-
-/// The body of an answer that is not streamed.
-fn completion(head: &Head, message: &Message<'_>, usage: TokenUsage) -> Bytes {
-    let finish_reason = message.finish;
-    let message = WholeMessage {
-        role: "assistant",
-        content: message.content,
-        refusal: message.refusal,
-        tool_calls: message.calls,
-        annotations: [],
-    };
-    let completion = Completion {
-        id: &head.id,
-        object: "chat.completion",
-        created: head.created,
-        model: &head.model,
-        system_fingerprint: FINGERPRINT,
-        choices: [WholeChoice { index: 0, message, logprobs: None, finish_reason }],
-        usage: Some(usage),
-    };
-    wire::json(&completion)
-}
-
-/// What a chunk adds.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(untagged)]
-enum Delta<'a> {
-    Role {
-        role: &'static str,
-        content: &'static str,
-    },
-    Content {
-        content: &'a str,
-    },
-    Refusal {
-        refusal: &'a str,
-    },
-    #[serde(serialize_with = "indexed_calls")]
-    ToolCalls(&'a [Call]),
-    None {},
-}
-
-impl Delta<'_> {
-    const ROLE: Self = Self::Role { role: "assistant", content: "" };
-}
-
-/// Writes the events of a stream.
-#[derive(Debug)]
-struct Chunks<'a> {
-    head: &'a Head,
-    include_usage: bool,
-    events: &'a mut Vec<u8>,
-}
-
-impl Chunks<'_> {
-    fn delta(&mut self, delta: Delta<'_>) {
-        self.choice(delta, None);
-    }
-
-    /// The end of an answer.
-    fn finish(&mut self, finish: Finish, usage: TokenUsage) {
-        self.choice(Delta::None {}, Some(finish));
-        if self.include_usage {
-            self.chunk::<[(); 0]>([], Some(usage));
-        }
-        self.events.extend_from_slice(DONE);
-    }
-
-    /// The end of an answer that failed.
-    fn fail(&mut self, error: &ApiError) {
-        wire::event_data(self.events, &ErrorBody { error });
-        self.events.extend_from_slice(DONE);
-    }
-
-    fn choice(&mut self, delta: Delta<'_>, finish_reason: Option<Finish>) {
-        self.chunk([ChunkChoice { index: 0, delta, logprobs: None, finish_reason }], None);
-    }
-
-    fn chunk<C: Serialize>(&mut self, choices: C, usage: Option<TokenUsage>) {
-        let chunk = Completion {
-            id: &self.head.id,
-            object: "chat.completion.chunk",
-            created: self.head.created,
-            model: &self.head.model,
-            system_fingerprint: FINGERPRINT,
-            choices,
-            usage: self.include_usage.then_some(usage),
-        };
-        wire::event_data(self.events, &chunk);
-    }
-}
-
+/// A completion, whole or a chunk of it.
 #[derive(Serialize)]
 struct Completion<'a, C, U: Serialize> {
     id: &'a str,
@@ -191,20 +122,20 @@ struct Completion<'a, C, U: Serialize> {
 }
 
 #[derive(Serialize)]
-struct WholeChoice<'a> {
+struct Choice<'a> {
     index: u32,
-    message: WholeMessage<'a>,
+    message: Message<'a>,
     logprobs: Option<()>,
     finish_reason: Finish,
 }
 
 #[derive(Serialize)]
-struct WholeMessage<'a> {
+struct Message<'a> {
     role: &'static str,
     content: Option<&'a str>,
     refusal: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[Call]>::is_empty")]
-    tool_calls: &'a [Call],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall<'a>>,
     annotations: [(); 0],
 }
 
@@ -216,62 +147,67 @@ struct ChunkChoice<'a> {
     finish_reason: Option<Finish>,
 }
 
-impl Call {
-    fn write<S: Serializer>(&self, index: Option<usize>, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Function<'a> {
-            name: &'a str,
-            arguments: &'a str,
-        }
-        let mut call = serializer.serialize_struct("Call", 4)?;
-        match index {
-            Some(index) => call.serialize_field("index", &index)?,
-            None => call.skip_field("index")?,
-        }
-        call.serialize_field("id", self.id.as_str())?;
-        call.serialize_field("type", "function")?;
-        call.serialize_field("function", &Function { name: &self.name, arguments: &self.arguments })?;
-        call.end()
+/// What a chunk adds.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Delta<'a> {
+    Role { role: &'static str, content: &'static str },
+    Content { content: &'a str },
+    Refusal { refusal: &'a str },
+    ToolCalls { tool_calls: Vec<ToolCall<'a>> },
+    None {},
+}
+
+/// A call; in a chunk with its place.
+#[derive(Serialize)]
+struct ToolCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+impl<'a> ToolCall<'a> {
+    fn of(Call { id, name, arguments }: &'a Call, index: Option<usize>) -> Self {
+        Self { index, id: id.as_str(), kind: "function", function: Function { name, arguments } }
     }
 }
 
-impl Serialize for Call {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.write(None, serializer)
-    }
+#[derive(Serialize)]
+struct Usage {
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    total_tokens: u64,
+    prompt_tokens_details: PromptDetails,
+    completion_tokens_details: CompletionDetails,
 }
 
-/// `{"tool_calls": […]}`, with the places of the calls.
-fn indexed_calls<S: Serializer>(calls: &[Call], serializer: S) -> Result<S::Ok, S::Error> {
-    struct Indexed<'a>(usize, &'a Call);
-    impl Serialize for Indexed<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            self.1.write(Some(self.0), serializer)
-        }
-    }
-    let calls: Vec<_> = calls.iter().enumerate().map(|(index, call)| Indexed(index, call)).collect();
-    let mut delta = serializer.serialize_struct("Delta", 1)?;
-    delta.serialize_field("tool_calls", &calls)?;
-    delta.end()
+#[derive(Serialize)]
+struct PromptDetails {
+    cached_tokens: u64,
 }
 
-impl Serialize for TokenUsage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct PromptDetails {
-            cached_tokens: u64,
+#[derive(Serialize)]
+struct CompletionDetails {
+    reasoning_tokens: u64,
+}
+
+impl From<TokenUsage> for Usage {
+    fn from(usage: TokenUsage) -> Self {
+        Self {
+            prompt_tokens: usage.prompt,
+            completion_tokens: usage.completion,
+            total_tokens: usage.total(),
+            prompt_tokens_details: PromptDetails { cached_tokens: usage.cached },
+            completion_tokens_details: CompletionDetails { reasoning_tokens: 0 },
         }
-        #[derive(Serialize)]
-        struct CompletionDetails {
-            reasoning_tokens: u64,
-        }
-        let Self { prompt, completion, cached } = *self;
-        let mut usage = serializer.serialize_struct("Usage", 5)?;
-        usage.serialize_field("prompt_tokens", &prompt)?;
-        usage.serialize_field("completion_tokens", &completion)?;
-        usage.serialize_field("total_tokens", &prompt.saturating_add(completion))?;
-        usage.serialize_field("prompt_tokens_details", &PromptDetails { cached_tokens: cached })?;
-        usage.serialize_field("completion_tokens_details", &CompletionDetails { reasoning_tokens: 0 })?;
-        usage.end()
     }
 }

@@ -80,6 +80,12 @@ impl Output {
     }
 }
 
+impl TokenUsage {
+    pub(crate) fn total(self) -> u64 {
+        self.prompt.saturating_add(self.completion)
+    }
+}
+
 impl From<Usage> for TokenUsage {
     fn from(usage: Usage) -> Self {
         let Usage { input_tokens, cached_input_tokens, output_tokens } = usage;

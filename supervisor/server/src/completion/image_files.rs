@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::request::Image;
 
-/// The folder of the files; nobody else can look into it. Dropping it removes them.
+/// The folder of the files, by its absolute path; nobody else can look into it. Dropping it removes them.
 #[derive(Debug, Default)]
 pub(super) struct ImageFiles {
     folder: Option<TempDir>,
@@ -22,7 +22,7 @@ impl ImageFiles {
         };
         self.written += 1;
         let name = format!("{}.{}", self.written, image.format.extension());
-        let path = std::path::absolute(folder.path())?.join(name);
+        let path = folder.path().join(name);
         fs::write(&path, &image.data)?;
         Ok(path)
     }

@@ -3,7 +3,7 @@
 //! A page from anywhere can make a browser ask a name that its owner lets point to this machine (DNS rebinding). What such a
 //! request cannot choose is its `Host`: so a server that only this machine can reach answers under this machine's names alone.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// The names under which a listener answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,16 +49,9 @@ fn name(authority: &str) -> &str {
 /// Whether a host means this machine only.
 pub(super) fn is_loopback(host: &str) -> bool {
     let host = name(host);
-    if host.eq_ignore_ascii_case("localhost") {
-        return true;
-    }
-    match host.parse() {
-        Ok(IpAddr::V4(address)) => address.is_loopback(),
-        Ok(IpAddr::V6(address)) => {
-            address == Ipv6Addr::LOCALHOST
-                || address.to_ipv4_mapped().as_ref().is_some_and(Ipv4Addr::is_loopback)
-        }
-        Err(_) => false,
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host.eq_ignore_ascii_case("localhost"),
     }
 }
 

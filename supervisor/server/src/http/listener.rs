@@ -15,7 +15,7 @@ use super::unix_socket::SocketFile;
 use super::{config::TcpAddress, hosts::is_loopback};
 
 /// Connections that wait to be accepted.
-const BACKLOG: u32 = 1024;
+pub(super) const BACKLOG: u32 = 1024;
 
 /// A place to listen at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,11 @@ pub(super) enum AcceptError {
 }
 
 impl TcpAddress {
+    /// Whether only this machine can reach it, as far as the host tells.
+    pub fn is_private(&self) -> bool {
+        is_loopback(&self.host)
+    }
+
     /// What the name stands for, in the order to try it.
     pub(super) async fn places(&self) -> io::Result<Vec<Place>> {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
@@ -94,7 +99,7 @@ impl Place {
     /// Whether only this machine can reach it.
     pub(super) fn is_private(&self) -> bool {
         match self {
-            Self::Tcp(address) => is_loopback(&address.ip().to_string()),
+            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
             #[cfg(unix)]
             Self::Socket(_) => true,
         }

@@ -97,9 +97,13 @@ pub(super) fn events(events: Events) -> Reply {
     reply
 }
 
+fn status_of(error: &ApiError) -> StatusCode {
+    StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
 /// The response to a request that fails. `allowed`: the method it should have had.
 pub(super) fn error(error: &ApiError, allowed: &'static str) -> Reply {
-    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = status_of(error);
     let mut reply = json(status, error.body());
     let headers = reply.headers_mut();
     if let Some(seconds) = error.retry_after {
@@ -119,7 +123,7 @@ pub(super) fn error(error: &ApiError, allowed: &'static str) -> Reply {
 
 /// The bytes of a response that ends a connection which hyper does not serve.
 pub(super) fn refusal(error: &ApiError) -> Vec<u8> {
-    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = status_of(error);
     let body = error.body();
     let date = httpdate::fmt_http_date(SystemTime::now());
     let retry_after =

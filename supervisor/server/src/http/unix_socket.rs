@@ -8,8 +8,7 @@ use std::{
 
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
-/// Connections that wait to be accepted.
-const BACKLOG: u32 = 1024;
+use super::listener::BACKLOG;
 
 /// A listener and its file, which is removed with it.
 #[derive(Debug)]

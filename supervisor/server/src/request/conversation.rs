@@ -117,8 +117,8 @@ impl ConversationBuilder {
         Ok(())
     }
 
-    /// Whether a call may have this id.
-    pub(crate) fn expect_free(&self, id: &str) -> Result<()> {
+    /// The id of a further call, which no other may have.
+    pub(crate) fn free_id(&self, id: &str) -> Result<String> {
         if id.is_empty() {
             return Err(Problem::invalid_value("must not be empty."));
         }
@@ -126,7 +126,7 @@ impl ConversationBuilder {
             let predicate = format!("is '{}', which another call has already.", echo(id));
             return Err(Problem::new("duplicate_tool_call_id", predicate));
         }
-        Ok(())
+        Ok(id.to_owned())
     }
 
     /// The model calls a tool: in the open round, unless that has outputs. The id is free.

@@ -67,9 +67,9 @@ fn function(function: &Object, is_free: impl FnOnce(&str) -> bool) -> Result<Too
         Ok(name)
     })?;
     let description = members::read(function, "description", string)?.unwrap_or_default();
-    members::read(function, "parameters", object)?;
     let without = json!({"type": "object", "properties": {}});
-    let parameters = members::optional(function, "parameters").unwrap_or(&without);
+    let parameters = members::read(function, "parameters", |value| object(value).map(|_| value))?;
+    let parameters = parameters.unwrap_or(&without);
     let (definition, _warnings) =
         ToolDefinition::from_json_schema(name, description, parameters).map_err(|error| {
             Problem::new("invalid_schema", format!("cannot be used: {error}.")).at("parameters")

@@ -102,10 +102,7 @@ impl Reader {
     }
 
     fn call(&mut self, call: &Object) -> Result<()> {
-        let id = members::required(call, "call_id", |value| {
-            let id = string(value)?;
-            self.conversation.expect_free(id).map(|()| id.to_owned())
-        })?;
+        let id = members::required(call, "call_id", |value| self.conversation.free_id(string(value)?))?;
         let (name, arguments) = called_function(call)?;
         self.conversation.call(ToolCallEntry { id, name, arguments })
     }

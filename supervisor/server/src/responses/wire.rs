@@ -1,6 +1,6 @@
 //! Responses and their events as they are sent.
 
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::{Serialize, Serializer};
 
 use super::Echo;
 use crate::{
@@ -52,7 +52,7 @@ impl Serialize for Response<'_> {
             status: *status,
             background: false,
             completed_at: is_completed.then(wire::unix_seconds),
-            error: error.map(Failure),
+            error: error.map(Failure::from),
             incomplete_details: is_cut.then_some(IncompleteDetails { reason: "max_output_tokens" }),
             max_tool_calls: None,
             model: &head.model,
@@ -62,7 +62,7 @@ impl Serialize for Response<'_> {
             service_tier: "default",
             store: false,
             top_logprobs: 0,
-            usage: usage.map(Usage),
+            usage: usage.map(Usage::from),
             user: None,
             echo: &head.echo,
         }
@@ -106,44 +106,52 @@ struct Reasoning {
 }
 
 /// An error within a response, which has fewer codes.
-struct Failure<'a>(&'a ApiError);
+#[derive(Serialize)]
+struct Failure<'a> {
+    code: &'static str,
+    message: &'a str,
+}
 
-impl Serialize for Failure<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let code = match self.0.kind {
+impl<'a> From<&'a ApiError> for Failure<'a> {
+    fn from(error: &'a ApiError) -> Self {
+        let code = match error.kind {
             ErrorKind::InvalidRequest => "invalid_prompt",
             ErrorKind::RateLimit => "rate_limit_exceeded",
             ErrorKind::Server => "server_error",
         };
-        let mut error = serializer.serialize_struct("Failure", 2)?;
-        error.serialize_field("code", code)?;
-        error.serialize_field("message", &self.0.message)?;
-        error.end()
+        Self { code, message: &error.message }
     }
 }
 
-struct Usage(TokenUsage);
+#[derive(Serialize)]
+struct Usage {
+    input_tokens: u64,
+    input_tokens_details: InputDetails,
+    output_tokens: u64,
+    output_tokens_details: OutputDetails,
+    total_tokens: u64,
+}
 
-impl Serialize for Usage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct InputDetails {
-            cache_write_tokens: u64,
-            cached_tokens: u64,
+#[derive(Serialize)]
+struct InputDetails {
+    cache_write_tokens: u64,
+    cached_tokens: u64,
+}
+
+#[derive(Serialize)]
+struct OutputDetails {
+    reasoning_tokens: u64,
+}
+
+impl From<TokenUsage> for Usage {
+    fn from(usage: TokenUsage) -> Self {
+        Self {
+            input_tokens: usage.prompt,
+            input_tokens_details: InputDetails { cache_write_tokens: 0, cached_tokens: usage.cached },
+            output_tokens: usage.completion,
+            output_tokens_details: OutputDetails { reasoning_tokens: 0 },
+            total_tokens: usage.total(),
         }
-        #[derive(Serialize)]
-        struct OutputDetails {
-            reasoning_tokens: u64,
-        }
-        let Self(TokenUsage { prompt, completion, cached }) = *self;
-        let mut usage = serializer.serialize_struct("Usage", 5)?;
-        usage.serialize_field("input_tokens", &prompt)?;
-        let details = InputDetails { cache_write_tokens: 0, cached_tokens: cached };
-        usage.serialize_field("input_tokens_details", &details)?;
-        usage.serialize_field("output_tokens", &completion)?;
-        usage.serialize_field("output_tokens_details", &OutputDetails { reasoning_tokens: 0 })?;
-        usage.serialize_field("total_tokens", &prompt.saturating_add(completion))?;
-        usage.end()
     }
 }
 
