@@ -96,6 +96,26 @@ fn pages_get_answers_only_from_origins_that_are_allowed() {
 }
 
 #[test]
+fn a_name_that_the_server_is_reached_under_can_be_allowed() {
+    for (arguments, status) in [(&[][..], 421), (&["--allow-host", "studio.example"], 200)] {
+        let server = serve(arguments.iter().copied()).script(json!([])).listens();
+        assert_eq!(server.get("http://studio.example/health").status, status, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_silent_stream_carries_comments_as_often_as_wanted() {
+    let worker = format!("{} --piece-delay 500", worker());
+    let script = r#"oam-script: [{"text": "One two", "chunks": 2}]"#;
+    for (seconds, is_wanted) in [("0.05", true), ("0", false)] {
+        let server = serve(["--keep-alive", seconds, "-i", script, "--worker", &worker]).listens();
+        let stream = server.ask(said_with("Hello?", json!({"stream": true}))).whole().body;
+        assert!(stream.contains("[DONE]"), "{stream}");
+        assert_eq!(stream.contains(": keep-alive\n"), is_wanted, "{stream}");
+    }
+}
+
+#[test]
 fn a_recorded_server_can_be_played_again() {
     let server =
         serve([]).script(json!([text("Amber."), text("Gold.")])).env("OAM_RECORD", "r.json").listens();
