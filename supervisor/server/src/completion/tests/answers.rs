@@ -106,13 +106,10 @@ async fn an_object_is_taken_out_of_what_surrounds_it() {
     ] {
         let server = server(scripted(&json!([{"text": text}])));
         let answer = ask(&server, hi(json!({"response_format": {"type": "json_object"}, "stop": "X"}))).await;
-        match object {
-            Some(object) => assert_eq!(message(&answer.unwrap())["content"], object, "{text}"),
-            None => {
-                let error = answer.unwrap_err();
-                assert_eq!((error.status, error.code), (500, Some("invalid_json_output")), "{text}");
-            }
-        }
+        let content = answer.map(|answer| message(&answer)["content"].clone());
+        let content = content.map_err(|error| (error.status, error.code));
+        let expected = object.map(|object| json!(object)).ok_or((500, Some("invalid_json_output")));
+        assert_eq!(content, expected, "{text}");
     }
 }
 
