@@ -157,7 +157,7 @@ pub(super) fn tool(name: &str) -> Value {
 }
 
 pub(super) async fn ask(server: &Completions, body: Value) -> Result<Value, ApiError> {
-    match server.chat(body.to_string().as_bytes()).await? {
+    match server.chat(body.to_string().into()).await? {
         CompletionReply::Whole(body) => Ok(serde_json::from_slice(&body).unwrap()),
         CompletionReply::Stream(_) => panic!("nobody asked for a stream"),
     }
@@ -192,7 +192,7 @@ impl Read {
 
 pub(super) async fn stream(server: &Completions, mut body: Value) -> Result<Read, ApiError> {
     body["stream"] = json!(true);
-    let CompletionReply::Stream(stream) = server.chat(body.to_string().as_bytes()).await? else {
+    let CompletionReply::Stream(stream) = server.chat(body.to_string().into()).await? else {
         panic!("a stream was asked for")
     };
     let bytes = stream.collect::<Vec<_>>().await.concat();

@@ -80,7 +80,7 @@ async fn who_goes_away_frees_the_place() {
     assert_eq!(counts(&server), (0, 0), "the future was dropped");
 
     let body = hi(json!({"stream": true})).to_string();
-    let reply = server.chat(body.as_bytes()).await.unwrap();
+    let reply = server.chat(body.clone().into()).await.unwrap();
     assert_eq!(counts(&server), (1, 0));
     drop(reply);
     while counts(&server) != (0, 0) {
@@ -92,7 +92,7 @@ async fn who_goes_away_frees_the_place() {
 async fn a_stream_that_nobody_reads_frees_the_place_when_it_is_generated() {
     let server = server(scripted(&json!([{"text": "x".repeat(10_000), "chunks": 10_000}])));
     let body = hi(json!({"stream": true})).to_string();
-    let reply = server.chat(body.as_bytes()).await.unwrap();
+    let reply = server.chat(body.clone().into()).await.unwrap();
     while counts(&server) != (0, 0) {
         tokio::task::yield_now().await;
     }

@@ -2,6 +2,7 @@
 
 mod client;
 mod faults;
+mod held_bodies;
 mod lifecycle;
 mod malformed;
 mod requests;
