@@ -1,7 +1,7 @@
 //! The server over real sockets.
 
 mod bodies;
-mod client;
+pub(crate) mod client;
 mod faults;
 mod held_bodies;
 mod lifecycle;
