@@ -186,6 +186,7 @@ fn calls_and_outputs_must_fit_together() {
         (member(call("a", "", "")), "invalid_value", "messages[1].tool_calls[0].function.name"),
         (member(call("a", "look", "[1, 2]")), "invalid_value", at_arguments),
         (member(call("a", "look", "{oops")), "invalid_value", at_arguments),
+        (member(call("a", "look", r#"{"a":1e400}"#)), "invalid_value", at_arguments),
         (member(call("a", "look", &deep)), "invalid_value", at_arguments),
     ]);
 }
@@ -496,7 +497,7 @@ pub(crate) fn rich_request() -> Value {
 }
 
 /// The request with values at some places replaced.
-pub(crate) fn mutated() -> impl Strategy<Value = Value> {
+fn mutated() -> impl Strategy<Value = Value> {
     changed(rich_request(), any_json())
 }
 

@@ -66,7 +66,11 @@ impl Answer {
     /// The current step said more. Returns what is to be sent.
     pub(super) fn hear(&mut self, event: &TextEvent) -> Result<String, Restarted> {
         // Events tell what to append to the text of the step before, where that is the same.
-        if event.is_reset || self.is_fresh { self.say_anew(&event.text) } else { self.say(&event.delta) }
+        if event.is_reset || self.is_fresh {
+            event.text.read(|text| self.say_anew(text))
+        } else {
+            self.say(&event.delta)
+        }
     }
 
     /// The whole text of the current step, the last one, is `text`. Returns what is to be sent.

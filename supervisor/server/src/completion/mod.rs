@@ -44,6 +44,9 @@ pub struct Completions {
     inner: Arc<Inner>,
 }
 
+/// Bodies of at least so many bytes are read where nobody waits for it; it takes longer than handing them over.
+const LARGE_BODY: usize = 64 * 1024;
+
 #[derive(Debug)]
 struct Inner {
     catalog: Catalog,
@@ -68,20 +71,34 @@ impl Completions {
 
     /// Answers `POST /v1/chat/completions`. A stream is returned when its first event is there: what fails before is an
     /// error. Dropping the future cancels the completion, also while it waits for its turn.
-    pub async fn chat(&self, body: &[u8]) -> Result<CompletionReply, ApiError> {
+    pub async fn chat(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
-        let ChatRequest { completion, stream } = ChatRequest::read(body, &self.inner.catalog)?;
+        let ChatRequest { completion, stream } = self.read(body, ChatRequest::read).await?;
         let teller = ChatTeller::new(completion.model.clone(), stream);
         self.complete(completion, stream.is_some(), Box::new(teller), deadline).await
     }
 
     /// Answers `POST /v1/responses`, in the same way.
-    pub async fn respond(&self, body: &[u8]) -> Result<CompletionReply, ApiError> {
+    pub async fn respond(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
         let ResponseRequest { completion, is_streamed, echo } =
-            ResponseRequest::read(body, &self.inner.catalog)?;
+            self.read(body, ResponseRequest::read).await?;
         let teller = ResponseTeller::new(completion.model.clone(), echo);
         self.complete(completion, is_streamed, Box::new(teller), deadline).await
+    }
+
+    /// What `read` makes of a body, which is let go of.
+    async fn read<R: Send + 'static>(
+        &self,
+        body: Bytes,
+        read: fn(&[u8], &Catalog) -> Result<R, ApiError>,
+    ) -> Result<R, ApiError> {
+        if body.len() < LARGE_BODY {
+            return read(&body, &self.inner.catalog);
+        }
+        let inner = Arc::clone(&self.inner);
+        let reading = tokio::task::spawn_blocking(move || read(&body, &inner.catalog));
+        reading.await.unwrap_or_else(|_| Err(ApiError::internal()))
     }
 
     async fn complete(

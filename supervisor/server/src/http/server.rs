@@ -137,7 +137,7 @@ impl Server {
         self.shared.open_connections()
     }
 
-    /// The bytes of request bodies that are held.
+    /// The bytes of bodies of requests that are not answered yet.
     pub fn buffered_bytes(&self) -> usize {
         self.shared.site.budget.held()
     }
@@ -213,7 +213,11 @@ impl Shared {
             ("oam_connections", "Open connections.", self.open_connections()),
             ("oam_completions_active", "Completions that are generated.", self.site.completions.active()),
             ("oam_completions_queued", "Completions that wait.", self.site.completions.queued()),
-            ("oam_request_bytes", "Bytes of request bodies that are held.", self.site.budget.held()),
+            (
+                "oam_request_bytes",
+                "Bytes of bodies of requests that are not answered yet.",
+                self.site.budget.held(),
+            ),
         ]
         .map(|(name, help, value)| Sample {
             name,

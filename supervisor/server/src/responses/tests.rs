@@ -382,7 +382,7 @@ fn members_that_only_describe_the_request_are_ignored() {
 }
 
 /// A request that uses about everything.
-fn rich_request() -> Value {
+pub(crate) fn rich_request() -> Value {
     json!({
         "model": "gpt-4o-mini",
         "instructions": "Be brief.",
@@ -404,7 +404,7 @@ fn rich_request() -> Value {
 }
 
 /// The request with values at some places replaced.
-pub(crate) fn mutated() -> impl Strategy<Value = Value> {
+fn mutated() -> impl Strategy<Value = Value> {
     changed(rich_request(), any_json())
 }
 

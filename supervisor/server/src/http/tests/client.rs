@@ -46,6 +46,11 @@ pub(super) fn scripted(steps: &Value) -> Arc<dyn Model> {
 
 /// What asks `model`.
 pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
+    completions_within(Limits::default(), model)
+}
+
+/// The same, within these limits.
+pub(super) fn completions_within(limits: Limits, model: Arc<dyn Model>) -> Completions {
     let model = ServedModel { id: "system".to_owned(), owned_by: "tests".to_owned(), model };
     Completions::new(CompletionsConfig {
         models: vec![model],
@@ -53,7 +58,7 @@ pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
         aliases: BTreeMap::from([("gpt-4o-mini".to_owned(), "system".to_owned())]),
         tools: Vec::new(),
         instructions: None,
-        limits: Limits { retries: 0, ..Limits::default() },
+        limits: Limits { retries: 0, ..limits },
     })
     .unwrap()
 }
@@ -145,13 +150,17 @@ pub(crate) fn post(body: &Value, headers: &str) -> Vec<u8> {
 
 /// The same to another path.
 pub(super) fn post_to(path: &str, body: &Value, headers: &str) -> Vec<u8> {
-    let body = body.to_string();
-    format!(
+    post_bytes(path, body.to_string().as_bytes(), headers)
+}
+
+/// The same, whatever the body is.
+pub(super) fn post_bytes(path: &str, body: &[u8], headers: &str) -> Vec<u8> {
+    let head = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: \
-         {}\r\n{headers}\r\n{body}",
+         {}\r\n{headers}\r\n",
         body.len()
-    )
-    .into_bytes()
+    );
+    [head.as_bytes(), body].concat()
 }
 
 /// A GET, with more header lines.
