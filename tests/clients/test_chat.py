@@ -2,8 +2,10 @@
 
 import json
 import os
+import tempfile
 import unittest
 
+import httpx
 import openai
 from pydantic import BaseModel
 from serving import call, serving
@@ -29,6 +31,17 @@ class Answers(unittest.TestCase):
         self.assertEqual(answer.choices[0].message.content, "Light rain, and 14 °C.")
         self.assertEqual((answer.choices[0].finish_reason, answer.model), ("stop", "system"))
         self.assertGreater(answer.usage.total_tokens, 0)
+
+    def test_an_answer_through_a_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            socket = os.path.join(folder, "oam.sock")
+            with (
+                serving([{"text": "Light rain."}], "--socket", socket) as client,
+                httpx.Client(transport=httpx.HTTPTransport(uds=socket)) as http_client,
+            ):
+                through_socket = client.with_options(base_url="http://localhost/v1", http_client=http_client)
+                answer = through_socket.chat.completions.create(model="system", messages=QUESTION)
+        self.assertEqual(answer.choices[0].message.content, "Light rain.")
 
     def test_a_stream(self):
         with serving([{"text": "Light rain, and 14 °C.", "chunks": 5}]) as client:

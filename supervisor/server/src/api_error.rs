@@ -92,7 +92,10 @@ impl ApiError {
 
     /// No model has this name.
     pub fn model_not_found(id: &str) -> Self {
-        let message = format!("There is no model '{}'. GET /v1/models lists those there are.", echo(id));
+        let message = format!(
+            "There is no model '{}'. GET /v1/models lists those there are; the server's option --model-alias gives one another name.",
+            echo(id)
+        );
         Self::client(404, "model_not_found", message).at("model")
     }
 }

@@ -12,6 +12,8 @@ fn a_completion_that_takes_too_long_times_out() {
     assert_eq!((answer.status, answer.code().as_str()), (504, "timeout"));
     let streamed = server.complete(said_with("Hello?", json!({"stream": true})));
     assert_eq!(streamed.status, 200, "the script goes on: {streamed:?}");
+    let log = server.stops();
+    assert!(log.contains("[warning] POST /v1/chat/completions → 504 timeout "), "{log}");
 }
 
 #[test]

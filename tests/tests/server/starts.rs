@@ -27,6 +27,9 @@ fn a_server_that_cannot_start_says_why_and_ends_with_the_code_for_it() {
         (&["--max-concurrent", "0"], 2, "--max-concurrent"),
         (&["--timeout", "0"], 2, "0.001"),
         (&["--log-level", "loud"], 2, "loud"),
+        (&["--api-key", ""], 2, "--api-key"),
+        (&["--allow-origin", "game.example"], 2, "https://game.example"),
+        (&["--allow-host", "http://studio.example"], 2, "host name"),
         (&["--bogus"], 2, "--bogus"),
         (&["--workers", "2", "--worker", "no-such-program"], 2, "no-such-program"),
         // What is wrong with the tools is told before what is wrong with the place to listen.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use oam_server::{HttpLimits, Limits, Metrics, ServerConfig, TcpAddress};
 
 use crate::{
@@ -43,14 +43,15 @@ pub(crate) struct ServeArguments {
 
     /// The key that clients must send.
     #[arg(long, value_name = "KEY", help = "The key that clients must send [default: $OAM_API_KEY]")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     api_key: Option<String>,
 
     /// Web pages that may ask, by origin; * for all. May be given again.
-    #[arg(long, value_name = "ORIGIN")]
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     allow_origin: Vec<String>,
 
     /// A host name to answer under; * for any. May be given again.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     allow_host: Vec<String>,
 
     /// Another name for the model "system". May be given again.
@@ -109,6 +110,31 @@ fn alias(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// What browsers can send as `Origin`, or `*`: anything else would never be allowed.
+fn origin(text: &str) -> Result<String, String> {
+    let is_authority =
+        |text: &str| !text.is_empty() && !text.contains(['/', '?', '#', '@']) && is_visible_lower_case(text);
+    let is_origin = text.split_once("://").is_some_and(|(scheme, authority)| {
+        is_authority(authority) && !scheme.is_empty() && is_visible_lower_case(scheme)
+    });
+    if is_origin || text == "*" || text == "null" {
+        return Ok(text.to_owned());
+    }
+    Err("must be an origin as browsers send it, such as https://game.example: scheme and host in lower case, no path"
+        .to_owned())
+}
+
+fn is_visible_lower_case(text: &str) -> bool {
+    text.chars().all(|character| character.is_ascii_graphic() && !character.is_ascii_uppercase())
+}
+
+fn host_name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(['/', ' ']) {
+        return Err("must be a host name, such as studio.example".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 impl ServeArguments {
     pub(super) fn aliases(&self) -> BTreeMap<String, String> {
         self.model_alias.iter().cloned().collect()
@@ -158,5 +184,49 @@ impl ServeArguments {
             None => text_variable(KEY_VARIABLE)?,
         };
         Ok(key.filter(|key| !key.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_what_a_browser_can_send() {
+        for good in [
+            "*",
+            "null",
+            "https://game.example",
+            "http://localhost:3000",
+            "http://[::1]:3000",
+            "chrome-extension://abcdef",
+        ] {
+            assert_eq!(origin(good).as_deref(), Ok(good));
+        }
+        for bad in [
+            "",
+            "game.example",
+            "https://",
+            "://game.example",
+            "https://game.example/",
+            "https://game.example/play",
+            "https://Game.example",
+            "HTTPS://game.example",
+            "https://me@game.example",
+            "https://game.example ",
+            "https://*.game.example/",
+        ] {
+            assert!(origin(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_host_name_is_no_url() {
+        for good in ["*", "studio.example", "studio.example:1976", "[::1]", "::1"] {
+            assert_eq!(host_name(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "http://studio.example", "studio.example/", "a b"] {
+            assert!(host_name(bad).is_err(), "{bad}");
+        }
     }
 }

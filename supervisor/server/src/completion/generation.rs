@@ -329,7 +329,7 @@ impl TurnClient for Listener {
     }
 
     fn step_interrupted(&mut self, why: &str) {
-        tracing::info!("a step was interrupted and played again: {why}");
+        tracing::debug!("a step was interrupted and played again: {why}");
     }
 }
 

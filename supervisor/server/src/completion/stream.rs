@@ -31,6 +31,7 @@ pub struct CompletionStream {
     first: Option<Event>,
     rest: Events,
     has_ended: bool,
+    error: Option<ApiError>,
 }
 
 /// What a streamed completion consists of.
@@ -64,7 +65,12 @@ impl CompletionStream {
         if let Event::End(Err(error)) = first {
             return Err(error);
         }
-        Ok(Self { teller, first: Some(first), rest, has_ended: false })
+        Ok(Self { teller, first: Some(first), rest, has_ended: false, error: None })
+    }
+
+    /// What the stream ended with, if that is an error.
+    pub(crate) fn error(&self) -> Option<&ApiError> {
+        self.error.as_ref()
     }
 }
 
@@ -106,6 +112,7 @@ impl Stream for CompletionStream {
             Event::Piece(text) => this.teller.piece(&text, &mut events),
             Event::End(end) => {
                 this.has_ended = true;
+                this.error = end.as_ref().err().cloned();
                 this.teller.end(end, &mut events);
             }
         }

@@ -9,7 +9,7 @@ use hyper::Method;
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 use super::route::Route;
-use crate::metrics::Metrics;
+use crate::{ApiError, metrics::Metrics};
 
 /// A text from a client, with all that could forge or hide lines of a log written as in URLs.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
@@ -51,9 +51,22 @@ pub(super) struct AccessRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Unanswered,
-    Answered(u16),
+    Answered(u16, Option<Failure>),
     Streaming(u16),
-    Streamed(u16),
+    Streamed(u16, Option<Failure>),
+}
+
+/// What the log tells of an error: nothing that a client said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Failure {
+    status: u16,
+    name: &'static str,
+}
+
+impl From<&ApiError> for Failure {
+    fn from(error: &ApiError) -> Self {
+        Self { status: error.status, name: error.code.unwrap_or(error.kind.as_str()) }
+    }
 }
 
 impl AccessRecord {
@@ -75,26 +88,46 @@ impl AccessRecord {
         self.is_completion = route.is_completion();
     }
 
-    /// The response begins with this status.
-    pub(super) fn answered(&mut self, status: u16, is_stream: bool) {
-        self.outcome = if is_stream { Outcome::Streaming(status) } else { Outcome::Answered(status) };
+    /// The response has this status, for this reason if it tells of an error.
+    pub(super) fn answered(&mut self, status: u16, failure: Option<Failure>) {
+        self.outcome = Outcome::Answered(status, failure);
     }
 
-    /// All of a stream has been sent.
-    pub(super) fn stream_ended(&mut self) {
+    /// The response is a stream, and begins with this status.
+    pub(super) fn streaming(&mut self, status: u16) {
+        self.outcome = Outcome::Streaming(status);
+    }
+
+    /// All of a stream has been sent, an error at its end included.
+    pub(super) fn stream_ended(&mut self, failure: Option<Failure>) {
         if let Outcome::Streaming(status) = self.outcome {
-            self.outcome = Outcome::Streamed(status);
+            self.outcome = Outcome::Streamed(status, failure);
         }
     }
 }
 
 impl Outcome {
+    /// What the client was told first.
+    fn status(self) -> Option<u16> {
+        match self {
+            Self::Unanswered => None,
+            Self::Answered(status, _) | Self::Streaming(status) | Self::Streamed(status, _) => Some(status),
+        }
+    }
+
+    fn is_fault_of_server(self) -> bool {
+        match self {
+            Self::Streamed(_, Some(failure)) => failure.status >= 500,
+            _ => self.status().is_some_and(|status| status >= 500),
+        }
+    }
+
     /// The name in metrics.
     fn name(self) -> &'static str {
         match self {
             Self::Unanswered | Self::Streaming(_) => "given_up",
-            Self::Answered(200) | Self::Streamed(_) => "answered",
-            Self::Answered(_) => "failed",
+            Self::Answered(200, _) | Self::Streamed(_, None) => "answered",
+            Self::Answered(..) | Self::Streamed(..) => "failed",
         }
     }
 }
@@ -103,9 +136,11 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanswered => f.write_str("given up"),
-            Self::Answered(status) => write!(f, "{status}"),
+            Self::Answered(status, None) => write!(f, "{status}"),
+            Self::Answered(status, Some(failure)) => write!(f, "{status} {}", failure.name),
             Self::Streaming(status) => write!(f, "{status} (stream, given up)"),
-            Self::Streamed(status) => write!(f, "{status} (stream)"),
+            Self::Streamed(status, None) => write!(f, "{status} (stream)"),
+            Self::Streamed(status, Some(failure)) => write!(f, "{status} (stream, {})", failure.name),
         }
     }
 }
@@ -114,18 +149,13 @@ impl Drop for AccessRecord {
     fn drop(&mut self) {
         let Self { metrics, method, path, route, is_completion, started, outcome } = self;
         let elapsed = started.elapsed();
-        let status = match *outcome {
-            Outcome::Unanswered => None,
-            Outcome::Answered(status) | Outcome::Streaming(status) | Outcome::Streamed(status) => {
-                Some(status)
-            }
-        };
+        let status = outcome.status();
         metrics.request_ended(*route, status);
         if *is_completion {
             metrics.turn_ended(outcome.name(), elapsed);
         }
         let (method, path) = (Escaped(method.as_str()), Escaped(path));
-        if status.is_some_and(|status| status >= 500) {
+        if outcome.is_fault_of_server() {
             tracing::warn!("{method} {path} → {outcome} {elapsed:.1?}");
         } else {
             tracing::info!("{method} {path} → {outcome} {elapsed:.1?}");

@@ -16,7 +16,12 @@ use hyper::{
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
-use super::{access_log::AccessRecord, budget::Share, deadline::Deadline, gate::Exchange};
+use super::{
+    access_log::{AccessRecord, Failure},
+    budget::Share,
+    deadline::Deadline,
+    gate::Exchange,
+};
 use crate::{ApiError, CompletionStream};
 
 /// What the header field `Server` says.
@@ -111,6 +116,7 @@ fn status_of(error: &ApiError) -> StatusCode {
 pub(super) fn error(error: &ApiError, allowed: &'static str) -> Reply {
     let status = status_of(error);
     let mut reply = json(status, error.body());
+    reply.extensions_mut().insert(Failure::from(error));
     let headers = reply.headers_mut();
     if let Some(seconds) = error.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -183,7 +189,7 @@ impl Body for ReplyBody {
             Content::Events(events) => {
                 let next = ready!(events.poll_next(context));
                 if next.is_none() {
-                    body.record.stream_ended();
+                    body.record.stream_ended(events.stream.error().map(Failure::from));
                 }
                 next
             }

@@ -119,7 +119,11 @@ impl Site {
         grant.write(headers);
         headers.insert(SERVER_FIELD, HeaderValue::from_static(reply::SERVER));
         headers.insert(CONNECTION, HeaderValue::from_static(if persists { "keep-alive" } else { "close" }));
-        record.answered(reply.status().as_u16(), matches!(reply.body(), Content::Events(_)));
+        let status = reply.status().as_u16();
+        match reply.body() {
+            Content::Events(_) => record.streaming(status),
+            Content::Empty | Content::Whole(_) => record.answered(status, reply.extensions_mut().remove()),
+        }
         Ok(reply.map(|content| ReplyBody::new(content, record, exchange)))
     }
 
