@@ -308,7 +308,10 @@ fn reason_hint(reason: UnavailableReason) -> String {
 }
 
 fn no_worker_hint() -> String {
-    format!("{} `oam demo tavern` does without.", worker::none_installed("oam", "--worker"))
+    format!(
+        "{} OAM_SCRIPT=FILE plays a script instead, and `oam demo tavern` does without.",
+        worker::none_installed("oam", "--worker")
+    )
 }
 
 /// The worker beside this program.

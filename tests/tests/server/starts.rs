@@ -63,6 +63,13 @@ fn without_a_usable_model_nothing_listens() {
 }
 
 #[test]
+fn who_has_no_model_is_told_how_to_do_without() {
+    let ended = serve([]).ends();
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("OAM_SCRIPT=FILE plays a script"), "{ended:?}");
+}
+
+#[test]
 fn the_first_line_tells_where_it_listens() {
     let server = serve([]).script(json!([text("Hello.")])).listens();
     let url = format!("http://127.0.0.1:{}/v1", server.port());
