@@ -234,7 +234,8 @@ fn tools_that_cannot_be_used_are_named() {
 #[test]
 fn tools_of_the_server_count() {
     let read = |body: Value| {
-        ChatRequest::read(body.to_string().as_bytes(), &ServerWith(&["clock"])).map(|request| request.completion)
+        ChatRequest::read(body.to_string().as_bytes(), &ServerWith(&["clock"]))
+            .map(|request| request.completion)
     };
     let choice = json!({"type": "function", "function": {"name": "clock"}});
     assert_eq!(

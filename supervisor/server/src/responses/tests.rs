@@ -336,7 +336,10 @@ fn how_tools_are_used_is_understood() {
         );
         assert_eq!(request.tools.len(), 2);
     }
-    let taken = ResponseRequest::read(hi(json!({"tools": [tool("clock")]})).to_string().as_bytes(), &ServerWith(&["clock"]));
+    let taken = ResponseRequest::read(
+        hi(json!({"tools": [tool("clock")]})).to_string().as_bytes(),
+        &ServerWith(&["clock"]),
+    );
     assert_eq!(taken.unwrap_err().param.as_deref(), Some("tools[0].name"));
 }
 
