@@ -46,7 +46,8 @@ pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
     figures.extend(worker.costs_beside(&bare));
     figures.push(
         Figure::new("completions by a script inside (beside: handler)", "/s", inside.per_second)
-            .beside(bare.per_second),
+            .beside(bare.per_second)
+            .goal(Goal::RatioAtLeast(0.5)),
     );
     figures.extend(inside.costs_beside(&bare));
     figures.push(Figure::new("streamed completions by a worker, 20 chunks", "/s", streamed.per_second));
