@@ -54,6 +54,19 @@ fn the_numbers_of_workers_are_shown() {
 }
 
 #[test]
+fn every_number_is_documented() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/SERVER.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let server = serve(["--worker", &worker("")]).listens();
+    let metrics = server.get("/metrics").body;
+    let names = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let missing: Vec<_> = names
+        .filter(|name| !document.contains(&format!("`{name}`")) && !document.contains(&format!("`{name}{{")))
+        .collect();
+    assert!(metrics.contains("# TYPE oam_workers ") && missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn no_worker_outlives_its_server() {
     let server = serve(["--worker", &worker("")]).listens();
     let workers = oam_tests::procfs::children(server.pid()).unwrap();

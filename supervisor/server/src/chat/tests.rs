@@ -1,11 +1,11 @@
 //! How request bodies are read: what they mean, and which mistake is told where.
 
-use oam_agent::{GenerationOptions, ImageFormat, Sampling, ToolChoice, ToolExecutor};
+use oam_agent::ToolChoice;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::request::{AnswerFormat, Conversation, Message, ToolUse, UserContent};
+use crate::http::tests::client::{answer_of, completions};
 
 /// A server with the model `system`, alias `gpt-4o-mini`, and the tool `clock`.
 pub(crate) struct Server;
@@ -46,11 +46,6 @@ fn read(body: &Value) -> std::result::Result<CompletionRequest, ApiError> {
     ChatRequest::read(body.to_string().as_bytes(), &WithoutTools).map(|request| request.completion)
 }
 
-/// A request with these messages.
-fn conversation(messages: &Value) -> Conversation {
-    read(&json!({"messages": messages})).unwrap().conversation
-}
-
 /// A request that says `Hi`, with further members.
 fn hi(members: Value) -> Value {
     let mut body = json!({"messages": [{"role": "user", "content": "Hi"}]});
@@ -65,18 +60,17 @@ fn tool(name: &str) -> Value {
     json!({"type": "function", "function": {"name": name, "parameters": parameters}})
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> Value {
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-fn user(text: &str) -> UserContent {
-    UserContent { text: text.to_owned(), images: Vec::new() }
-}
-
-/// Checks status, code and parameter of the errors of bodies.
+/// Checks status, code and parameter of the errors that bodies get over HTTP.
 fn expect_errors(cases: impl IntoIterator<Item = (Value, u16, Option<&'static str>, Option<&'static str>)>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = completions(&json!([]));
     for (body, status, code, param) in cases {
-        let error = read(&body).expect_err(&body.to_string());
+        let answer = runtime.block_on(answer_of(&server, "/v1/chat/completions", &body));
+        let error = answer.expect_err(&body.to_string());
         assert_eq!((error.status, error.code, error.param.as_deref()), (status, code, param), "{body}");
         assert!(error.message.len() > 10 && error.message.ends_with('.'), "{}", error.message);
     }
@@ -88,115 +82,6 @@ fn expect_message_errors(cases: impl IntoIterator<Item = (Value, &'static str, &
         let code = (!code.is_empty()).then_some(code);
         (json!({"messages": messages}), 400, code, Some(param))
     }));
-}
-
-#[test]
-fn system_and_developer_messages_are_instructions() {
-    let read = conversation(&json!([
-        {"role": "system", "content": "Be brief."},
-        {"role": "developer", "content": [{"type": "text", "text": "Be"}, {"type": "text", "text": "kind."}]},
-        {"role": "user", "content": "Hi"},
-    ]));
-    assert_eq!(read.instructions.as_deref(), Some("Be brief.\n\nBe\nkind."));
-    assert_eq!((read.history, read.prompt), (vec![], Some(user("Hi"))));
-}
-
-#[test]
-fn instructions_never_end_a_conversation() {
-    let read = conversation(&json!([
-        {"role": "system", "content": "a"}, {"role": "user", "content": "Hi"}, {"role": "developer", "content": "b"},
-    ]));
-    assert_eq!((read.instructions.as_deref(), read.prompt), (Some("a\n\nb"), Some(user("Hi"))));
-
-    let read = conversation(&json!([
-        {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": null, "tool_calls": [call("a", "look", "{}")]},
-        {"role": "tool", "tool_call_id": "a", "content": "dark"},
-        {"role": "system", "content": "Be brief."},
-    ]));
-    assert_eq!((read.instructions.as_deref(), read.prompt), (Some("Be brief."), None));
-}
-
-#[test]
-fn user_messages_in_a_row_are_one() {
-    let read = conversation(&json!([
-        {"role": "user", "content": "One"},
-        {"role": "assistant", "content": "Two"},
-        {"role": "user", "content": "Three"},
-        {"role": "user", "content": [{"type": "text", "text": "Four"}, {"type": "text", "text": "Five"}]},
-    ]));
-    assert_eq!(read.history, [Message::User(user("One")), Message::Assistant("Two".into())]);
-    assert_eq!(read.prompt, Some(user("Three\n\nFour\nFive")));
-}
-
-#[test]
-fn outputs_are_in_the_order_of_their_calls() {
-    let read = conversation(&json!([
-        {"role": "user", "content": "Weather and time?"},
-        {"role": "assistant", "content": "Let me see.", "tool_calls": [
-            call("a", "get_weather", r#"{"city":"Paris"}"#), call("b", "get_time", ""),
-        ]},
-        {"role": "tool", "tool_call_id": "b", "content": [{"type": "text", "text": "noon"}]},
-        {"role": "tool", "tool_call_id": "a", "content": "sunny"},
-    ]));
-    let Message::ToolCalls(calls) = &read.history[2] else { panic!("{:?}", read.history) };
-    let calls: Vec<_> =
-        calls.iter().map(|call| (&*call.id, &*call.name, json!(call.arguments).to_string())).collect();
-    assert_eq!(calls, [("a", "get_weather", r#"{"city":"Paris"}"#.into()), ("b", "get_time", "{}".into())]);
-    let output = |id: &str, tool: &str, text: &str| Message::ToolOutput {
-        call_id: id.into(),
-        tool: tool.into(),
-        text: text.into(),
-    };
-    assert_eq!(
-        read.history[..2],
-        [Message::User(user("Weather and time?")), Message::Assistant("Let me see.".into()),]
-    );
-    assert_eq!(read.history[3..], [output("a", "get_weather", "sunny"), output("b", "get_time", "noon")]);
-    assert_eq!(read.prompt, None);
-}
-
-#[test]
-fn what_an_assistant_refused_is_what_it_said() {
-    let read = conversation(&json!([
-        {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": "", "refusal": "No."},
-        {"role": "user", "content": "Why?"},
-    ]));
-    assert_eq!(read.history[1], Message::Assistant("No.".into()));
-}
-
-#[test]
-fn arguments_may_be_missing_or_blank() {
-    for arguments in [json!(""), json!(" \n"), json!(null), json!("null"), json!("{}"), json!({})] {
-        let mut call = call("a", "look", "");
-        call["function"]["arguments"] = arguments.clone();
-        let read = conversation(&json!([
-            {"role": "user", "content": "Hi"},
-            {"role": "assistant", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "a", "content": ""},
-        ]));
-        let Message::ToolCalls(calls) = &read.history[1] else { panic!("{arguments}") };
-        assert!(calls[0].arguments.is_empty(), "{arguments}");
-    }
-}
-
-#[test]
-fn images_are_kept_where_they_were_shown() {
-    let read = conversation(&json!([
-        {"role": "user", "content": [
-            {"type": "image_url", "image_url": {"url": PNG, "detail": "low"}}, {"type": "text", "text": "This?"},
-        ]},
-        {"role": "assistant", "content": "A dot."},
-        {"role": "user", "content": [{"type": "text", "text": "And this?"}, {"type": "image_url", "image_url": PNG}]},
-    ]));
-    let Message::User(first) = &read.history[0] else { panic!("{:?}", read.history) };
-    let prompt = read.prompt.unwrap();
-    assert_eq!((&*first.text, &*prompt.text), ("This?", "And this?"));
-    for said in [first, &prompt] {
-        assert_eq!(said.images.iter().map(|image| image.format).collect::<Vec<_>>(), [ImageFormat::Png]);
-    }
-    assert_eq!(read.first_image.as_deref(), Some("messages[0].content"));
 }
 
 #[test]
@@ -306,41 +191,6 @@ fn calls_and_outputs_must_fit_together() {
 }
 
 #[test]
-fn how_tools_are_used_is_understood() {
-    let tools = json!([tool("get_weather"), tool("get_time")]);
-    let allowed = |entry: Value| json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [entry]}});
-    let only = |name: &str| Some(std::collections::HashSet::from([name.to_owned()]));
-    let cases = [
-        (json!(null), ToolChoice::Auto, None),
-        (json!("auto"), ToolChoice::Auto, None),
-        (json!("none"), ToolChoice::None, None),
-        (json!("required"), ToolChoice::Required, None),
-        (
-            json!({"type": "function", "function": {"name": "get_time"}}),
-            ToolChoice::Tool("get_time".into()),
-            None,
-        ),
-        (
-            allowed(json!({"type": "function", "function": {"name": "get_time"}})),
-            ToolChoice::Required,
-            only("get_time"),
-        ),
-        (allowed(json!({"name": "get_time"})), ToolChoice::Required, only("get_time")),
-        (
-            json!({"type": "allowed_tools", "allowed_tools": {"tools": []}}),
-            ToolChoice::Auto,
-            Some(std::collections::HashSet::new()),
-        ),
-    ];
-    for (choice, expected, only) in cases {
-        let request = read(&hi(json!({"tools": tools, "tool_choice": choice}))).unwrap();
-        assert_eq!(request.tool_use, ToolUse { choice: expected, only }, "{choice}");
-        assert!(request.tools.iter().all(|tool| matches!(tool.executor, ToolExecutor::Client)));
-        assert_eq!(request.tools.len(), 2);
-    }
-}
-
-#[test]
 fn tools_that_cannot_be_used_are_named() {
     let with_tools = |tools: Value| hi(json!({"tools": tools}));
     let choice = |choice: Value| hi(json!({"tools": [tool("get_time")], "tool_choice": choice}));
@@ -410,47 +260,6 @@ fn tools_of_the_server_count() {
     assert!(read(hi(json!({"tool_choice": "required"}))).is_ok());
     let taken = read(hi(json!({"tools": [tool("clock")]}))).unwrap_err();
     assert_eq!((taken.code, taken.param.as_deref()), (Some("invalid_value"), Some("tools[0].function.name")));
-}
-
-#[test]
-fn sampling_is_understood() {
-    let nucleus = |p, seed| Some(Sampling::TopP { p, seed });
-    let cases = [
-        (json!({}), None, None, None),
-        (json!({"temperature": 0, "top_p": 0.5, "max_tokens": 50}), None, Some(Sampling::Greedy), Some(50)),
-        (
-            json!({"temperature": 0.7, "top_p": 0.9, "seed": 42, "max_tokens": 50, "max_completion_tokens": 20}),
-            Some(0.7),
-            nucleus(0.9, Some(42)),
-            Some(20),
-        ),
-        (json!({"seed": 7}), None, nucleus(1.0, Some(7)), None),
-        (json!({"seed": 7.0}), None, nucleus(1.0, Some(7)), None),
-        (json!({"seed": -1}), None, nucleus(1.0, Some(u64::MAX)), None),
-        (json!({"seed": u64::MAX}), None, nucleus(1.0, Some(u64::MAX)), None),
-        (json!({"temperature": 2, "top_p": 1}), Some(2.0), nucleus(1.0, None), None),
-        (json!({"max_tokens": 1_000_000_000_000_u64}), None, None, Some(u32::MAX)),
-    ];
-    for (members, temperature, sampling, max_response_tokens) in cases {
-        let request = read(&hi(members.clone())).unwrap();
-        assert_eq!(
-            request.generation,
-            GenerationOptions { temperature, max_response_tokens, sampling },
-            "{members}"
-        );
-    }
-}
-
-#[test]
-fn stops_are_understood() {
-    for (stop, expected) in [
-        (json!(["END", ""]), vec!["END"]),
-        (json!("X"), vec!["X"]),
-        (json!(""), vec![]),
-        (json!(null), vec![]),
-    ] {
-        assert_eq!(read(&hi(json!({"stop": stop}))).unwrap().stop, expected);
-    }
 }
 
 #[test]
@@ -558,32 +367,6 @@ fn of_several_mistakes_the_first_in_order_is_told() {
     let order = "model messages[0] tools[0] tool_choice response_format.json_schema.schema";
     assert_eq!(params.join(" "), order);
     assert!(read(&body).is_ok());
-}
-
-#[test]
-fn formats_are_understood() {
-    let format = |format: Value| read(&hi(json!({"response_format": format}))).unwrap().format;
-    let schema = |name: Value| {
-        let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}});
-        let format = format(
-            json!({"type": "json_schema", "json_schema": {"name": name, "strict": true, "schema": schema}}),
-        );
-        let AnswerFormat::Schema(schema) = format else { panic!("{format:?}") };
-        schema.name().to_owned()
-    };
-    assert_eq!(format(json!(null)), AnswerFormat::Text);
-    assert_eq!(format(json!({"type": "text"})), AnswerFormat::Text);
-    assert_eq!(format(json!({"type": "json_object"})), AnswerFormat::JsonObject);
-    assert_eq!(schema(json!("mood_report")), "mood_report");
-    assert_eq!(schema(json!("mood-report 2")), "moodreport2");
-    assert_eq!((schema(json!(null)), schema(json!("-"))), ("Response".into(), "Response".into()));
-}
-
-#[test]
-fn names_lead_to_models() {
-    for name in [json!("system"), json!("gpt-4o-mini"), json!(null)] {
-        assert_eq!(read(&hi(json!({"model": name}))).unwrap().model, "system");
-    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ mod route;
 mod server;
 mod service;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(unix)]
 mod unix_socket;
 

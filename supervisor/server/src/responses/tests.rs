@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     chat::tests::{PNG, Server, WithoutTools, any_json, changed},
+    http::tests::client::{answer_of, completions},
     request::{AnswerFormat, Conversation, Message, UserContent},
 };
 
@@ -142,10 +143,13 @@ fn images_are_kept_where_they_were_shown() {
     assert_eq!(read.first_image.as_deref(), Some("input[1].content"));
 }
 
-/// Checks code and parameter of the errors of bodies: status 400.
+/// Checks code and parameter of the errors that bodies get over HTTP: status 400.
 fn expect_errors(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = completions(&json!([]));
     for (body, code, param) in cases {
-        let error = read(&body).expect_err(&body.to_string());
+        let answer = runtime.block_on(answer_of(&server, "/v1/responses", &body));
+        let error = answer.expect_err(&body.to_string());
         let code = (!code.is_empty()).then_some(code);
         assert_eq!((error.status, error.code, error.param.as_deref()), (400, code, Some(param)), "{body}");
         assert!(error.message.len() > 10 && error.message.ends_with('.'), "{}", error.message);

@@ -97,15 +97,19 @@ async fn a_schema_shapes_the_answer() {
 
 #[tokio::test]
 async fn an_object_is_taken_out_of_what_surrounds_it() {
-    let model = scripted(
-        &json!([{"text": "```json\n{\"a\": \"X\"}\n```"}, {"text": "I would rather not."}, {"text": "[]"}]),
-    );
-    let server = server(model);
-    let body = hi(json!({"response_format": {"type": "json_object"}, "stop": "X"}));
-    assert_eq!(message(&ask(&server, body.clone()).await.unwrap())["content"], r#"{"a": "X"}"#);
-    for _ in 0..2 {
-        let error = ask(&server, body.clone()).await.unwrap_err();
-        assert_eq!((error.status, error.code), (500, Some("invalid_json_output")));
+    for (text, object) in [
+        (r#"{"a": "X"}"#, Some(r#"{"a": "X"}"#)),
+        ("```json\n{\"a\": \"X\"}\n```", Some(r#"{"a": "X"}"#)),
+        (r#"Here you are: {"a": "X"}. Anything else?"#, Some(r#"{"a": "X"}"#)),
+        ("[1, 2]", None),
+        ("I would rather not.", None),
+    ] {
+        let server = server(scripted(&json!([{"text": text}])));
+        let answer = ask(&server, hi(json!({"response_format": {"type": "json_object"}, "stop": "X"}))).await;
+        let content = answer.map(|answer| message(&answer)["content"].clone());
+        let content = content.map_err(|error| (error.status, error.code));
+        let expected = object.map(|object| json!(object)).ok_or((500, Some("invalid_json_output")));
+        assert_eq!(content, expected, "{text}");
     }
 }
 
@@ -125,6 +129,18 @@ async fn a_stop_cuts_the_answer() {
     );
     let answer = ask(&server, body).await.unwrap();
     assert_eq!(message(&answer)["content"], "Nothing of the kind");
+}
+
+#[tokio::test]
+async fn stops_are_one_text_or_some() {
+    let text = "One END two X three";
+    for (stop, cut) in
+        [(json!(["END", ""]), "One "), (json!("X"), "One END two "), (json!(""), text), (json!(null), text)]
+    {
+        let answer =
+            ask(&server(scripted(&json!([{"text": text}]))), hi(json!({"stop": stop}))).await.unwrap();
+        assert_eq!(message(&answer)["content"], cut, "{stop}");
+    }
 }
 
 #[tokio::test]

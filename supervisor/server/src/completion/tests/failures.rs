@@ -104,12 +104,12 @@ async fn a_model_that_is_unavailable_is_not_asked() {
     assert_eq!(ask(&server, hi(json!({"n": 2}))).await.unwrap_err().status, 400);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn passing_failures_are_tried_once_more() {
     let steps = json!([{"error": "generation_failed"}, {"text": "Now."}, {"error": "guardrail_violation"}]);
     let model = scripted(&steps);
     let server = server_with(model.clone(), |config| config.limits.retries = 1);
-    let since = tokio::time::Instant::now();
+    let since = std::time::Instant::now();
     assert_eq!(message(&ask(&server, hi(json!({}))).await.unwrap())["content"], "Now.");
     assert!(since.elapsed() >= Duration::from_millis(300));
     ask(&server, hi(json!({}))).await.unwrap_err();

@@ -5,14 +5,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use futures_util::StreamExt;
 use oam_agent::{
     Availability, BoxFuture, Capabilities, Model, ModelError, Script, ScriptedModel, StepContent,
     StepOutcome, StepRequest, StepSink, Usage,
 };
 use serde_json::{Value, json};
 
-use crate::{ApiError, CompletionReply, Completions, CompletionsConfig, Limits, ServedModel};
+use crate::{ApiError, Completions, CompletionsConfig, Limits, ServedModel, http::tests::client::answer_of};
 
 /// A model that remembers what it was asked.
 pub(super) struct Watched<M> {
@@ -156,11 +155,19 @@ pub(super) fn tool(name: &str) -> Value {
     json!({"type": "function", "function": {"name": name, "description": "Tells.", "parameters": parameters}})
 }
 
+/// Asks over HTTP.
 pub(super) async fn ask(server: &Completions, body: Value) -> Result<Value, ApiError> {
-    match server.chat(body.to_string().as_bytes()).await? {
-        CompletionReply::Whole(body) => Ok(serde_json::from_slice(&body).unwrap()),
-        CompletionReply::Stream(_) => panic!("nobody asked for a stream"),
-    }
+    let answer = answer_of(server, "/v1/chat/completions", &body).await?;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    Ok(answer.json())
+}
+
+/// The body of a streamed answer.
+pub(super) async fn streamed(server: &Completions, path: &str, mut body: Value) -> Result<String, ApiError> {
+    body["stream"] = json!(true);
+    let answer = answer_of(server, path, &body).await?;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    Ok(String::from_utf8(answer.body).unwrap())
 }
 
 /// What a client reads of a stream.
@@ -171,6 +178,13 @@ pub(super) struct Read {
 }
 
 impl Read {
+    pub(super) fn of(text: &str) -> Self {
+        let mut events: Vec<_> = text.split_terminator("\n\n").collect();
+        assert_eq!(events.pop(), Some("data: [DONE]"), "{text}");
+        let read = |event: &&str| serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap();
+        Self { chunks: events.iter().map(read).collect() }
+    }
+
     /// The joined text.
     pub(super) fn text(&self) -> String {
         self.deltas().filter_map(|delta| delta["content"].as_str()).collect()
@@ -190,17 +204,9 @@ impl Read {
     }
 }
 
-pub(super) async fn stream(server: &Completions, mut body: Value) -> Result<Read, ApiError> {
-    body["stream"] = json!(true);
-    let CompletionReply::Stream(stream) = server.chat(body.to_string().as_bytes()).await? else {
-        panic!("a stream was asked for")
-    };
-    let bytes = stream.collect::<Vec<_>>().await.concat();
-    let text = String::from_utf8(bytes).unwrap();
-    let mut events: Vec<_> = text.split_terminator("\n\n").collect();
-    assert_eq!(events.pop(), Some("data: [DONE]"), "{text}");
-    let read = |event: &&str| serde_json::from_str(event.strip_prefix("data: ").unwrap()).unwrap();
-    Ok(Read { chunks: events.iter().map(read).collect() })
+/// Asks for a stream over HTTP.
+pub(super) async fn stream(server: &Completions, body: Value) -> Result<Read, ApiError> {
+    Ok(Read::of(&streamed(server, "/v1/chat/completions", body).await?))
 }
 
 /// The message of an answer that is not streamed.

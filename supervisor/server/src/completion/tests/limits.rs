@@ -1,23 +1,27 @@
 //! Time, turns, and what is left behind.
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::Completions;
+use crate::{
+    CompletionReply, Completions,
+    http::tests::client::{PausingModel, eventually},
+};
 
 fn counts(server: &Completions) -> (u64, u64) {
     let health: Value = serde_json::from_slice(&server.health().body).unwrap();
     (health["active_requests"].as_u64().unwrap(), health["queued_requests"].as_u64().unwrap())
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_completion_has_a_time_limit() {
     let server = server_with(
-        scripted(&json!({"steps": [], "fallback": {"text": "Late", "delayMs": 10_000}})),
+        scripted(&json!({"steps": [], "fallback": {"text": "Late", "delayMs": 3_600_000}})),
         |config| {
-            config.limits.time = Duration::from_millis(300);
+            config.limits.time = Duration::from_millis(50);
         },
     );
     for error in
@@ -25,57 +29,61 @@ async fn a_completion_has_a_time_limit() {
     {
         assert_eq!((error.status, error.code), (504, Some("timeout")));
     }
-    assert_eq!(counts(&server), (0, 0));
+    eventually("the place is free", || counts(&server) == (0, 0)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_time_limit_ends_a_stream_too() {
     let server = server(teller([vec![Act::Say("Once"), Act::Hang]]));
-    let read = stream(&server, hi(json!({}))).await.unwrap();
+    let body = hi(json!({"stream": true})).to_string();
+    let CompletionReply::Stream(stream) = server.chat(body.as_bytes()).await.unwrap() else {
+        panic!("a stream was asked for")
+    };
+    let read = Read::of(&String::from_utf8(stream.collect::<Vec<_>>().await.concat()).unwrap());
     assert_eq!((read.text().as_str(), read.error()), ("Once", Some(&json!("timeout"))));
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_counts_as_time() {
     let server = server_with(teller([vec![Act::Hang]]), |config| {
-        config.limits.concurrent = std::num::NonZeroUsize::MIN;
+        config.limits.concurrent = NonZeroUsize::MIN;
         config.limits.time = Duration::from_secs(1);
     });
-    let (first, second) = tokio::join!(ask(&server, hi(json!({}))), ask(&server, hi(json!({}))));
+    let body = hi(json!({})).to_string();
+    let (first, second) = tokio::join!(server.chat(body.as_bytes()), server.chat(body.as_bytes()));
     assert_eq!((first.unwrap_err().status, second.unwrap_err().status), (504, 504));
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn completions_wait_for_their_turn_and_too_many_are_refused() {
-    let server = server_with(
-        scripted(&json!([{"text": "a", "delayMs": 400}, {"text": "b", "delayMs": 400}])),
-        |config| {
-            config.limits.concurrent = std::num::NonZeroUsize::MIN;
-            config.limits.queued = 1;
-        },
-    );
-    let after = async |millis| {
-        tokio::time::sleep(Duration::from_millis(millis)).await;
-        ask(&server, hi(json!({}))).await
+    let model = Arc::new(PausingModel::default());
+    let server = server_with(model.clone(), |config| {
+        config.limits.concurrent = NonZeroUsize::MIN;
+        config.limits.queued = 1;
+    });
+    let asking = |name: &'static str| {
+        let server = server.clone();
+        let body = json!({"messages": [{"role": "user", "content": name}]});
+        tokio::spawn(async move { ask(&server, body).await })
     };
-    let watch = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        counts(&server)
-    };
-    let (a, b, refused, during) = tokio::join!(after(0), after(50), after(100), watch);
-    assert_eq!(
-        (&message(&a.unwrap())["content"], &message(&b.unwrap())["content"]),
-        (&json!("a"), &json!("b"))
-    );
-    let refused = refused.unwrap_err();
+    let first = asking("first");
+    eventually("the first is generated", || counts(&server) == (1, 0)).await;
+    let second = asking("second");
+    eventually("the second waits", || counts(&server) == (1, 1)).await;
+    let refused = asking("third").await.unwrap().unwrap_err();
     assert_eq!((refused.status, refused.code, refused.retry_after), (429, Some("rate_limited"), Some(1)));
-    assert_eq!((during, counts(&server)), ((1, 1), (0, 0)));
+    for answer in [first, second] {
+        model.go_on();
+        assert_eq!(message(&answer.await.unwrap().unwrap())["content"], "one two");
+    }
+    eventually("all places are free", || counts(&server) == (0, 0)).await;
 }
 
 #[tokio::test]
 async fn who_goes_away_frees_the_place() {
     let server = server(teller([vec![Act::Hang], vec![Act::Say("Once"), Act::Hang]]));
-    let asking = ask(&server, hi(json!({})));
+    let body = hi(json!({})).to_string();
+    let asking = server.chat(body.as_bytes());
     assert!(futures_util::poll!(Box::pin(asking)).is_pending());
     assert_eq!(counts(&server), (0, 0), "the future was dropped");
 

@@ -4,6 +4,7 @@ mod answers;
 mod failures;
 mod kit;
 mod limits;
+mod mapping;
 mod offers;
 mod responses;
 mod streams;

@@ -2,14 +2,22 @@
 
 use std::sync::Arc;
 
-use oam_agent::{Tool, ToolDefinition, ToolName, UnavailableModel, UnavailableReason};
+use oam_agent::{Model, Tool, ToolDefinition, ToolName, UnavailableModel, UnavailableReason};
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::{Completions, ConfigError, ServedModel};
+use crate::{
+    Completions, ConfigError, ServedModel, Server,
+    http::tests::client::{Answer, Wire, config as http_config, get},
+};
 
 fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap()
+}
+
+async fn health_of(model: Arc<dyn Model>) -> Answer {
+    let server = Server::start(http_config(), server(model)).await.unwrap();
+    Wire::connect(&server).await.ask(get("/health", "")).await
 }
 
 #[test]
@@ -46,12 +54,12 @@ fn models_come_by_name_and_an_alias_never_hides_one() {
     assert_eq!(json(&server.model("adapter").unwrap()).get("parent"), None);
 }
 
-#[test]
-fn health_tells_of_models_and_requests() {
-    let health = server(scripted(&json!([]))).health();
-    assert!(health.is_available);
+#[tokio::test]
+async fn health_tells_of_models_and_requests() {
+    let health = health_of(scripted(&json!([]))).await;
+    assert_eq!(health.status, 200);
     assert_eq!(
-        json(&health.body),
+        health.json(),
         json!({
             "status": "ok", "default_model": "system", "models": {"system": "available"},
             "active_requests": 0, "queued_requests": 0,
@@ -62,9 +70,9 @@ fn health_tells_of_models_and_requests() {
         UnavailableReason::AppleIntelligenceNotEnabled,
         UnavailableReason::ModelNotReady,
     ] {
-        let health = server(Arc::new(UnavailableModel::new(reason, ""))).health();
-        assert!(!health.is_available);
-        let body = json(&health.body);
+        let health = health_of(Arc::new(UnavailableModel::new(reason, ""))).await;
+        assert_eq!(health.status, 503);
+        let body = health.json();
         assert_eq!((&body["status"], &body["reason"]), (&json!("unavailable"), &json!(reason.as_str())));
         assert_eq!(body["models"]["system"], format!("unavailable: {}", reason.as_str()));
     }

@@ -1,6 +1,5 @@
 //! Answers as responses, whole and streamed.
 
-use futures_util::StreamExt;
 use oam_agent::{
     Availability, BoxFuture, ErrorCode, Model, ModelError, Script, ScriptedModel, StepOutcome, StepRequest,
     StepSink,
@@ -9,22 +8,17 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{failures::answered_or_refused, kit::*};
-use crate::{ApiError, CompletionReply, Completions, responses::tests::mutated};
+use crate::{ApiError, Completions, http::tests::client::answer_of, responses::tests::mutated};
 
 async fn respond(server: &Completions, body: Value) -> Result<Value, ApiError> {
-    match server.respond(body.to_string().as_bytes()).await? {
-        CompletionReply::Whole(body) => Ok(serde_json::from_slice(&body).unwrap()),
-        CompletionReply::Stream(_) => panic!("nobody asked for a stream"),
-    }
+    let answer = answer_of(server, "/v1/responses", &body).await?;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    Ok(answer.json())
 }
 
 /// The events of a streamed response: named, and numbered without a gap.
-async fn events(server: &Completions, mut body: Value) -> Result<Vec<Value>, ApiError> {
-    body["stream"] = json!(true);
-    let CompletionReply::Stream(stream) = server.respond(body.to_string().as_bytes()).await? else {
-        panic!("a stream was asked for")
-    };
-    let text = String::from_utf8(stream.collect::<Vec<_>>().await.concat()).unwrap();
+async fn events(server: &Completions, body: Value) -> Result<Vec<Value>, ApiError> {
+    let text = streamed(server, "/v1/responses", body).await?;
     assert!(text.ends_with("\n\n"), "{text}");
     let events = text.split_terminator("\n\n").enumerate().map(|(number, event)| {
         let (name, data) = event.split_once('\n').unwrap();

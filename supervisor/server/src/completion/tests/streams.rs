@@ -1,9 +1,15 @@
 //! Answers that are streamed.
 
+use std::sync::Arc;
+
 use oam_agent::{ErrorCode, ModelError};
 use serde_json::json;
 
 use super::kit::*;
+use crate::{
+    Server,
+    http::tests::client::{PausingModel, Wire, config, post},
+};
 
 fn failure(code: ErrorCode) -> Act {
     Act::Fail(ModelError::new(code, "Failed."))
@@ -69,6 +75,27 @@ async fn a_stop_ends_a_stream() {
     let hanging = super::kit::server(teller([vec![Act::Say("One EN"), Act::Say("D"), Act::Hang]]));
     let read = stream(&hanging, hi(json!({"stop": "END"}))).await.unwrap();
     assert_eq!((read.text().as_str(), read.finish_reasons()), ("One ", vec!["stop"]));
+}
+
+#[tokio::test]
+async fn what_may_be_the_start_of_a_stop_is_held_back() {
+    for (stop, text) in [("e t", "on"), ("e x", "one two")] {
+        let model = Arc::new(PausingModel::default());
+        let server = Server::start(config(), server(model.clone())).await.unwrap();
+        let mut wire = Wire::connect(&server).await;
+        wire.send(post(&hi(json!({"stream": true, "stop": stop})), "")).await;
+        assert_eq!(wire.answer_head().await.status, 200);
+        let mut events = String::new();
+        while !events.contains(r#""content":"on""#) {
+            events += &wire.piece().await;
+        }
+        model.go_on();
+        while !events.ends_with("data: [DONE]\n\n") {
+            events += &wire.piece().await;
+        }
+        let read = Read::of(&events);
+        assert_eq!((read.text().as_str(), read.finish_reasons()), (text, vec!["stop"]));
+    }
 }
 
 #[tokio::test]
@@ -159,7 +186,7 @@ async fn a_replay_that_says_something_else_is_an_error() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_second_try_goes_on_where_the_first_one_failed() {
     let first = vec![Act::Say("Once upon"), failure(ErrorCode::GenerationFailed)];
     let retrying =

@@ -71,14 +71,15 @@ async fn the_client_executes_its_tools_and_comes_back() {
 
 #[tokio::test]
 async fn calls_of_a_step_come_together_unless_one_at_a_time_is_wanted() {
-    for (parallel, expected) in [(true, vec!["get_weather", "get_time"]), (false, vec!["get_weather"])] {
-        let same_id = |name: &str| json!({"id": "x", "name": name, "arguments": {"city": "Paris"}});
-        let server = server(scripted(&json!([calls(&[same_id("get_weather"), same_id("get_time")])])));
+    let made = ["get_weather", "get_time", "get_weather"];
+    for (parallel, expected) in [(true, &made[..]), (false, &made[..1])] {
+        let same_id = |name| json!({"id": "x", "name": name, "arguments": {"city": "Paris"}});
+        let server = server(scripted(&json!([calls(&made.map(same_id))])));
         let answer =
             ask(&server, hi(json!({"tools": tools(), "parallel_tool_calls": parallel}))).await.unwrap();
         let calls = message(&answer)["tool_calls"].as_array().unwrap();
         let names: Vec<_> = calls.iter().map(|call| call["function"]["name"].as_str().unwrap()).collect();
-        assert_eq!((finish_reason(&answer), names), ("tool_calls", expected));
+        assert_eq!((finish_reason(&answer), &*names), ("tool_calls", expected));
         let ids: std::collections::HashSet<_> = calls.iter().map(|call| call["id"].to_string()).collect();
         assert_eq!(ids.len(), calls.len());
     }
@@ -87,15 +88,18 @@ async fn calls_of_a_step_come_together_unless_one_at_a_time_is_wanted() {
 #[tokio::test]
 async fn a_choice_binds_the_first_step() {
     let this_one = json!({"type": "function", "function": {"name": "get_time"}});
-    let allowed = json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"name": "get_time"}]}});
-    let none = json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}});
+    let allowed = |mode: &str, tools: Value| json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}});
     let both: &[&str] = &["get_weather", "get_time"];
     let cases = [
         (json!("required"), ToolMode::Required, both),
+        (allowed("required", json!([this_one])), ToolMode::Required, &["get_time"]),
+        (allowed("required", json!([{"name": "get_time"}])), ToolMode::Required, &["get_time"]),
+        (allowed("auto", json!([{"name": "get_time"}])), ToolMode::Allowed, &["get_time"]),
         (this_one, ToolMode::Required, &["get_time"]),
-        (allowed, ToolMode::Required, &["get_time"]),
         (json!("none"), ToolMode::Disallowed, &[]),
-        (none, ToolMode::Disallowed, &[]),
+        (allowed("required", json!([])), ToolMode::Disallowed, &[]),
+        (json!({"type": "allowed_tools", "allowed_tools": {"tools": []}}), ToolMode::Disallowed, &[]),
+        (json!("auto"), ToolMode::Allowed, both),
         (json!(null), ToolMode::Allowed, both),
     ];
     for (choice, mode, visible) in cases {

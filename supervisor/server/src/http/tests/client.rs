@@ -18,7 +18,8 @@ use tokio::{
 };
 
 use crate::{
-    Completions, CompletionsConfig, Limits, ServedModel, Server, ServerConfig, ServerState, TcpAddress,
+    ApiError, Completions, CompletionsConfig, ErrorKind, Limits, ServedModel, Server, ServerConfig,
+    ServerState, TcpAddress,
 };
 
 /// Longer than anything takes; a test that reaches it has failed.
@@ -35,7 +36,7 @@ pub(super) fn streamed_hi() -> Value {
 }
 
 /// What plays `steps`, with the model `system` and its alias.
-pub(super) fn completions(steps: &Value) -> Completions {
+pub(crate) fn completions(steps: &Value) -> Completions {
     completions_of(scripted(steps))
 }
 
@@ -58,7 +59,7 @@ pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
 }
 
 /// A configuration for any free port, that gives up soon.
-pub(super) fn config() -> ServerConfig {
+pub(crate) fn config() -> ServerConfig {
     ServerConfig { tcp: Some(loopback()), drain: Duration::ZERO, ..ServerConfig::default() }
 }
 
@@ -83,10 +84,10 @@ pub(super) async fn start_paused(config: ServerConfig) -> (Server, Arc<PausingMo
 
 /// A model that says `one`, waits, and says `two`.
 #[derive(Default)]
-pub(super) struct PausingModel(Notify);
+pub(crate) struct PausingModel(Notify);
 
 impl PausingModel {
-    pub(super) fn go_on(&self) {
+    pub(crate) fn go_on(&self) {
         self.0.notify_one();
     }
 }
@@ -128,7 +129,7 @@ pub(super) fn watch_states(config: &mut ServerConfig) -> mpsc::UnboundedReceiver
 }
 
 /// Waits until something holds that nobody tells of.
-pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let wait = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -138,7 +139,7 @@ pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A POST of `body`, with more header lines.
-pub(super) fn post(body: &Value, headers: &str) -> Vec<u8> {
+pub(crate) fn post(body: &Value, headers: &str) -> Vec<u8> {
     post_to("/v1/chat/completions", body, headers)
 }
 
@@ -154,35 +155,46 @@ pub(super) fn post_to(path: &str, body: &Value, headers: &str) -> Vec<u8> {
 }
 
 /// A GET, with more header lines.
-pub(super) fn get(path: &str, headers: &str) -> Vec<u8> {
+pub(crate) fn get(path: &str, headers: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").into_bytes()
 }
 
+/// What `completions` answer to one request that comes over a connection of its own: with status 200, or why not.
+pub(crate) async fn answer_of(
+    completions: &Completions,
+    path: &str,
+    body: &Value,
+) -> Result<Answer, ApiError> {
+    let server = Server::start(config(), completions.clone()).await.unwrap();
+    let answer = Wire::connect(&server).await.ask(post_to(path, body, "")).await;
+    if answer.status == 200 { Ok(answer) } else { Err(answer.error()) }
+}
+
 /// The client's end of a connection.
-pub(super) struct Wire<S> {
+pub(crate) struct Wire<S> {
     socket: S,
     received: Vec<u8>,
 }
 
 /// A response as it came.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) version: String,
-    pub(super) status: u16,
+    pub(crate) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Answer {
     /// The value of a header field that must not come twice.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
         let value = values.next().map(|(_, value)| value.as_str());
         assert!(values.next().is_none(), "{name} twice: {:?}", self.headers);
         value
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
@@ -194,6 +206,22 @@ impl Answer {
         let error = &body["error"];
         assert!(!error["message"].as_str().unwrap().is_empty() && error["type"].is_string(), "{body}");
         error["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The error that it tells. Its code is as static as those of errors that were never written down.
+    fn error(&self) -> ApiError {
+        let body = self.json();
+        let member = |name: &str| body["error"][name].as_str().map(str::to_owned);
+        let code = self.code();
+        let kinds = [ErrorKind::InvalidRequest, ErrorKind::RateLimit, ErrorKind::Server];
+        ApiError {
+            status: self.status,
+            kind: kinds.into_iter().find(|kind| Some(kind.as_str()) == member("type").as_deref()).unwrap(),
+            code: (!code.is_empty()).then(|| &*code.leak()),
+            param: member("param"),
+            message: member("message").unwrap(),
+            retry_after: self.header("retry-after").map(|seconds| seconds.parse().unwrap()),
+        }
     }
 
     /// The payloads of a stream.
@@ -217,7 +245,7 @@ impl Answer {
 }
 
 impl Wire<TcpStream> {
-    pub(super) async fn connect(server: &Server) -> Self {
+    pub(crate) async fn connect(server: &Server) -> Self {
         Self::new(TcpStream::connect(server.tcp_address().unwrap()).await.unwrap())
     }
 }
@@ -227,7 +255,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Self { socket, received: Vec::new() }
     }
 
-    pub(super) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.socket.write_all(bytes.as_ref()).await.unwrap();
     }
 
@@ -236,13 +264,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         self.socket.shutdown().await.unwrap();
     }
 
-    pub(super) async fn ask(&mut self, bytes: impl AsRef<[u8]>) -> Answer {
+    pub(crate) async fn ask(&mut self, bytes: impl AsRef<[u8]>) -> Answer {
         self.send(bytes).await;
         self.answer().await
     }
 
     /// The next response.
-    pub(super) async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> Answer {
         self.answer_to("GET").await
     }
 
@@ -256,7 +284,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     /// The head of the next response.
-    pub(super) async fn answer_head(&mut self) -> Answer {
+    pub(crate) async fn answer_head(&mut self) -> Answer {
         let head = self.take_through("\r\n\r\n").await.expect("a response");
         let mut lines = head.trim_end().split("\r\n");
         let (version, rest) = lines.next().unwrap().split_once(' ').unwrap();
@@ -289,7 +317,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 
     /// What a stream sends next: whole events.
-    pub(super) async fn piece(&mut self) -> String {
+    pub(crate) async fn piece(&mut self) -> String {
         let size = self.take_through("\r\n").await.expect("a chunk");
         let size = usize::from_str_radix(size.trim_end(), 16).unwrap();
         let event = self.take(size).await.expect("a whole chunk");

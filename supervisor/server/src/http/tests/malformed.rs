@@ -229,8 +229,12 @@ async fn odd_requests_that_are_http_are_served() {
 async fn http_1_0_keeps_the_connection_only_if_asked() {
     let server = start(config()).await;
     let mut wire = Wire::connect(&server).await;
-    let answer = wire.ask("GET /health HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n").await;
-    assert_eq!((answer.status, answer.header("connection")), (200, Some("keep-alive")));
+    for asked in
+        ["Connection: Keep-Alive", "CONNECTION: x, keep-alive", "Connection: x\r\nConnection: keep-alive"]
+    {
+        let answer = wire.ask(format!("GET /health HTTP/1.0\r\n{asked}\r\n\r\n")).await;
+        assert_eq!((answer.status, answer.header("connection")), (200, Some("keep-alive")), "{asked}");
+    }
     let answer = wire.ask("GET /health HTTP/1.0\r\n\r\n").await;
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
     wire.assert_ended().await;

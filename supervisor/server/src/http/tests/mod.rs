@@ -1,6 +1,6 @@
 //! The server over real sockets.
 
-mod client;
+pub(crate) mod client;
 mod faults;
 mod lifecycle;
 mod malformed;

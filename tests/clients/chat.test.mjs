@@ -1,46 +1,14 @@
-// OpenAI's JavaScript client against `oam serve`. OAM_BIN names the program, OPENAI_FOLDER where `openai` and `zod` are installed;
-// scripts/test-clients runs this.
+// Chat completions as OpenAI's JavaScript client sees them.
 
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { promisify } from "node:util";
 
-const require = createRequire(path.join(process.env.OPENAI_FOLDER, "index.js"));
-const { default: OpenAI } = require("openai");
+import { fails, OpenAI, require, serving, z } from "./serving.mjs";
+
 const { zodResponseFormat } = require("openai/helpers/zod");
-const { z } = require("zod");
 
 const messages = [{ role: "user", content: "How is the weather in Paris?" }];
 const ask = { model: "system", messages };
-
-/** Calls `use` with a client of a server that plays these steps. */
-async function serving(steps, use, { flags = [], ...options } = {}) {
-  const folder = await mkdtemp(path.join(tmpdir(), "oam-"));
-  const script = path.join(folder, "script.json");
-  await writeFile(script, JSON.stringify(steps));
-  const server = spawn(process.env.OAM_BIN, ["serve", "--port", "0", "--log-level", "error", ...flags], {
-    env: { ...process.env, OAM_SCRIPT: script },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const exit = once(server, "exit");
-  try {
-    const [line] = await once(createInterface({ input: server.stdout }), "line");
-    const baseURL = line.split(" ")[4];
-    await use(new OpenAI({ baseURL, apiKey: "any", maxRetries: 0, ...options }));
-  } finally {
-    server.kill("SIGTERM");
-    const [code] = await exit;
-    await rm(folder, { recursive: true });
-    assert.equal(code, 0);
-  }
-}
 
 test("an answer", () =>
   serving([{ text: "Light rain, and 14 °C." }], async (client) => {
@@ -79,21 +47,6 @@ test("an answer of a given form", () => {
   });
 });
 
-test("the example in the document", async () => {
-  const document = await readFile(new URL("../../docs/SERVER.md", import.meta.url), "utf8");
-  const examples = [...document.matchAll(/^```js\n(.*?)^```$/gms)].map(([, example]) => example);
-  assert.notEqual(examples.length, 0);
-  for (const example of examples) {
-    await serving([{ text: "Amber, crimson and gold." }], async (client) => {
-      const code = example.replace("http://127.0.0.1:1976/v1", client.baseURL);
-      const file = path.join(process.env.OPENAI_FOLDER, "example.mjs");
-      await writeFile(file, code);
-      const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 });
-      assert.equal(stdout, "Amber, crimson and gold.");
-    });
-  }
-});
-
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const tools = ["get_weather", "get_time"].map((name) => ({
   type: "function",
@@ -128,24 +81,33 @@ test("a streamed tool loop that the client runs", () =>
     assert.equal(await runner.finalContent(), "get_weather of Paris\nget_time of Paris");
   }));
 
+test("a client that wants one call gets one", () =>
+  serving(toolSteps, async (client) => {
+    const options = { tools, tool_choice: "required", parallel_tool_calls: false };
+    const answer = await client.chat.completions.create({ ...ask, ...options });
+    assert.equal(answer.choices[0].message.tool_calls.length, 1);
+  }));
+
+test("a client that waits for a pause gets its answer", () =>
+  serving(
+    [{ error: "rate_limited" }, { error: "rate_limited" }, { text: "Now." }],
+    async (client) => {
+      const answer = await client.chat.completions.create(ask);
+      assert.equal(answer.choices[0].message.content, "Now.");
+    },
+    { maxRetries: 2 },
+  ));
+
 test("each error has its class", async () => {
-  const fails = (expected, code, steps, options, request = ask) =>
-    serving(
-      steps,
-      (client) =>
-        assert.rejects(client.chat.completions.create(request), (error) => {
-          assert.equal(error.constructor, expected);
-          assert.equal(error.code, code);
-          return true;
-        }),
-      options,
-    );
+  const complete = (members) => (client) => client.chat.completions.create({ ...ask, ...members });
   const text = [{ text: "Hello." }];
-  await fails(OpenAI.AuthenticationError, "invalid_api_key", text, { flags: ["--api-key", "moon"], apiKey: "sun" });
-  await fails(OpenAI.NotFoundError, "model_not_found", text, {}, { ...ask, model: "gpt-9" });
-  await fails(OpenAI.BadRequestError, "invalid_value", text, {}, { ...ask, messages: [] });
-  await fails(OpenAI.BadRequestError, "content_filter", [{ error: "guardrail_violation" }]);
-  await fails(OpenAI.RateLimitError, "rate_limited", [{ error: "rate_limited" }, { error: "rate_limited" }]);
+  const locked = { flags: ["--api-key", "moon"], apiKey: "sun" };
+  await fails(OpenAI.AuthenticationError, "invalid_api_key", text, complete({}), locked);
+  await fails(OpenAI.NotFoundError, "model_not_found", text, complete({ model: "gpt-9" }));
+  await fails(OpenAI.BadRequestError, "invalid_value", text, complete({ messages: [] }));
+  await fails(OpenAI.BadRequestError, "content_filter", [{ error: "guardrail_violation" }], complete({}));
+  const limited = [{ error: "rate_limited" }, { error: "rate_limited" }];
+  await fails(OpenAI.RateLimitError, "rate_limited", limited, complete({}));
   const late = [{ text: "late", delayMs: 60_000 }];
-  await fails(OpenAI.InternalServerError, "timeout", late, { flags: ["--timeout", "0.2"] });
+  await fails(OpenAI.InternalServerError, "timeout", late, complete({}), { flags: ["--timeout", "0.2"] });
 });

@@ -1,17 +1,12 @@
-"""OpenAI's Python client against `oam serve`. OAM_BIN names the program; scripts/test-clients runs this."""
+"""Chat completions as OpenAI's Python client sees them."""
 
 import json
 import os
-import re
-import subprocess
-import sys
-import tempfile
 import unittest
-from contextlib import contextmanager
-from pathlib import Path
 
 import openai
 from pydantic import BaseModel
+from serving import call, serving
 
 QUESTION = [{"role": "user", "content": "How is the weather in Paris?"}]
 
@@ -24,29 +19,6 @@ class Person(BaseModel):
 def function(name):
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     return {"type": "function", "function": {"name": name, "description": "Tells it.", "parameters": parameters}}
-
-
-def call(name, **arguments):
-    return {"name": name, "arguments": arguments}
-
-
-@contextmanager
-def serving(steps, *arguments, **options):
-    """A client of a server that plays these steps."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "script.json")
-        script.write_text(json.dumps(steps))
-        command = [os.environ["OAM_BIN"], "serve", "--port", "0", "--log-level", "error", *arguments]
-        environment = {**os.environ, "OAM_SCRIPT": str(script)}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
-            try:
-                url = server.stdout.readline().split()[4]
-                with openai.OpenAI(base_url=url, **{"api_key": "any", "max_retries": 0, **options}) as client:
-                    yield client
-            finally:
-                server.terminate()
-                server.communicate(timeout=30)
-        assert server.returncode == 0, server.returncode
 
 
 class Answers(unittest.TestCase):
@@ -87,18 +59,6 @@ class Answers(unittest.TestCase):
         with serving(steps, max_retries=2) as client:
             answer = client.chat.completions.create(model="system", messages=QUESTION)
         self.assertEqual(answer.choices[0].message.content, "Now.")
-
-
-class Document(unittest.TestCase):
-    def test_the_example_in_the_document(self):
-        document = Path(__file__).parents[2].joinpath("docs", "SERVER.md").read_text(encoding="utf-8")
-        examples = re.findall(r"^```python\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
-        self.assertNotEqual(examples, [])
-        for example in examples:
-            with serving([{"text": "Amber, crimson and gold."}]) as client:
-                code = example.replace("http://127.0.0.1:1976/v1", str(client.base_url).rstrip("/"))
-                run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-            self.assertEqual((run.stdout, run.stderr), ("Amber, crimson and gold.\n", ""))
 
 
 class Tools(unittest.TestCase):
@@ -169,25 +129,12 @@ class Errors(unittest.TestCase):
         self.assertEqual((error.param, error.type), ("messages", "invalid_request_error"))
 
     def test_one_in_a_stream(self):
-        steps = [{"text": "Once upon a time there was a late answer.", "chunks": 4}]
         worker = f"{os.environ['OAM_BIN']} worker scripted --fault abort:at=middle"
-        environment = {name: value for name, value in os.environ.items() if name != "OAM_SCRIPT"}
-        command = [os.environ["OAM_BIN"], "serve", "--port", "0", "--log-level", "error", "--worker", worker]
-        with subprocess.Popen(
-            [*command, "--streaming", "always", "--max-step-crashes", "1"],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        ) as server:
-            try:
-                url = server.stdout.readline().split()[4]
-                with openai.OpenAI(base_url=url, api_key="any", max_retries=0) as client:
-                    stream = client.chat.completions.create(model="system", messages=QUESTION, stream=True)
-                    with self.assertRaises(openai.APIError):
-                        list(stream)
-            finally:
-                server.terminate()
-                server.communicate(timeout=30)
+        flags = ["--worker", worker, "--streaming", "always", "--max-step-crashes", "1"]
+        with serving(None, *flags) as client:
+            stream = client.chat.completions.create(model="system", messages=QUESTION, stream=True)
+            with self.assertRaises(openai.APIError):
+                list(stream)
 
 
 if __name__ == "__main__":
