@@ -25,6 +25,7 @@ use measures::{Plan, measure};
 
 /// Measures oam beside what the machine gives at best.
 #[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct Args {
     /// A tenth of the work, to see that it runs.
     #[arg(long)]
