@@ -92,22 +92,19 @@ impl Queue {
     }
 }
 
-/// Lines that wait together are written together, since a write costs more than a line.
 fn write_items(items: &Receiver<Item>, mut output: impl Write, waiting_bytes: &AtomicUsize) {
-    let mut lines = Vec::new();
-    while let Ok(first) = items.recv() {
-        let mut next = Some(first);
-        while let Some(Item::Line(line)) = next {
-            lines.extend_from_slice(&line);
-            next = items.try_recv().ok();
-        }
-        // There is nowhere to tell that log lines cannot be written.
-        let written = output.write_all(&lines).and_then(|()| output.flush());
-        waiting_bytes.fetch_sub(lines.len(), Ordering::Relaxed);
-        lines.clear();
-        if let (Some(Item::Flush(flushed)), Ok(())) = (next, written) {
-            let _ = flushed.try_send(());
-        }
+    for item in items {
+        // There is nowhere to tell that a log line cannot be written.
+        let _ = match item {
+            Item::Line(line) => {
+                let written = output.write_all(&line);
+                waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+                written
+            }
+            Item::Flush(flushed) => output.flush().map(|()| {
+                let _ = flushed.try_send(());
+            }),
+        };
     }
 }
 
