@@ -4,7 +4,7 @@ use oam_agent::ToolChoice;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::http::tests::client::{answer_of, completions};
+use crate::http::tests::client::{answer_of, completions, hi_with as hi};
 
 /// A server with the model `system`, alias `gpt-4o-mini`, and tools of these names.
 pub(crate) struct ServerWith(pub(crate) &'static [&'static str]);
@@ -27,14 +27,6 @@ pub(crate) const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEA
 
 fn read(body: &Value) -> std::result::Result<CompletionRequest, ApiError> {
     ChatRequest::read(body.to_string().as_bytes(), &ServerWith(&[])).map(|request| request.completion)
-}
-
-/// A request that says `Hi`, with further members.
-fn hi(members: Value) -> Value {
-    let mut body = json!({"messages": [{"role": "user", "content": "Hi"}]});
-    let Value::Object(members) = members else { panic!("members are an object") };
-    body.as_object_mut().unwrap().extend(members);
-    body
 }
 
 fn tool(name: &str) -> Value {
