@@ -28,7 +28,7 @@ pub struct CompletionStream {
     first: Option<Event>,
     rest: Events,
     has_ended: bool,
-    error: Option<ApiError>,
+    error: Option<Box<ApiError>>,
 }
 
 /// What a streamed completion consists of.
@@ -67,7 +67,7 @@ impl CompletionStream {
 
     /// What the stream ended with, if that is an error.
     pub(crate) fn error(&self) -> Option<&ApiError> {
-        self.error.as_ref()
+        self.error.as_deref()
     }
 }
 
@@ -109,7 +109,7 @@ impl Stream for CompletionStream {
             Event::Piece(text) => this.teller.piece(&text, &mut events),
             Event::End(end) => {
                 this.has_ended = true;
-                this.error = end.as_ref().err().cloned();
+                this.error = end.as_ref().err().cloned().map(Box::new);
                 this.teller.end(end, &mut events);
             }
         }
