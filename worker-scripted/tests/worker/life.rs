@@ -102,7 +102,9 @@ fn what_is_read_before_the_end_is_answered() {
 
 fn frames(messages: &[ToWorker]) -> Vec<u8> {
     let mut frames = Vec::new();
-    messages.iter().for_each(|message| encode(message, &mut frames).unwrap());
+    for message in messages {
+        encode(message, &mut frames).unwrap();
+    }
     frames
 }
 
