@@ -99,12 +99,12 @@ pub(crate) fn run_with_interrupts<T>(
     })
 }
 
-/// Runs a server on a runtime of its own, with as many threads as there are processors. It hears signals itself, also those
-/// that end other commands at once.
+/// Runs a server on a runtime of its own, with one thread for requests: a request costs less than waking other threads for
+/// it. It hears signals itself, also those that end other commands at once.
 pub(crate) fn run_server(
     server: impl AsyncFnOnce(StopSignals) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    run_on(&mut Builder::new_multi_thread(), || {
+    run_on(Builder::new_multi_thread().worker_threads(1), || {
         let signals = EndSignals::listen_to_all().map(StopSignals).map_err(cannot("hear signals"))?;
         Ok(server(signals))
     })

@@ -128,6 +128,10 @@ impl FaultSpec {
         self.kind.is_of_start() || (self.kind == FaultKind::Mute && !self.is_about_steps())
     }
 
+    fn strikes_in_steps(&self) -> bool {
+        !self.strikes_at_start() && !self.kind.is_of_counting()
+    }
+
     fn is_about_steps(&self) -> bool {
         self.step.is_some() || self.word.is_some() || self.only_streamed || self.moment.is_some()
     }
@@ -228,6 +232,11 @@ impl Faults {
         Self { specs, random: Mutex::new(fastrand::Rng::with_seed(seed)) }
     }
 
+    /// Nothing will ever go wrong in a step.
+    pub(crate) fn spare_steps(&self) -> bool {
+        !self.specs.iter().any(FaultSpec::strikes_in_steps)
+    }
+
     /// Those that happen now that the process starts.
     pub(crate) fn of_start(&self) -> Vec<FaultKind> {
         let specs = self.specs.iter().filter(|spec| spec.strikes_at_start() && self.comes_true(spec));
@@ -243,8 +252,7 @@ impl Faults {
 
     /// Those that happen in a step, in the order in which they do.
     pub(crate) fn of_step(&self, step: &StepFacts<'_>) -> Vec<(Moment, FaultKind)> {
-        let is_of_step = |spec: &&FaultSpec| !spec.strikes_at_start() && !spec.kind.is_of_counting();
-        let specs = self.specs.iter().filter(|spec| is_of_step(spec) && spec.concerns(step));
+        let specs = self.specs.iter().filter(|spec| spec.strikes_in_steps() && spec.concerns(step));
         let mut faults: Vec<_> = specs
             .filter(|spec| self.comes_true(spec))
             .map(|spec| (spec.moment.unwrap_or_else(|| spec.kind.usual_moment()), spec.kind))

@@ -1,4 +1,5 @@
-//! The thread that inference cannot block.
+//! The thread that inference cannot block. Where there is none, in a step of a script that takes no time, it plays the step
+//! itself: waking another thread for it would cost more.
 
 use std::{
     io::{ErrorKind, Read},
@@ -10,7 +11,7 @@ use std::{
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use oam_ipc::{FrameReader, FromWorker, LogLevel, Ready, ToWorker};
 
-use crate::{complain, jobs::Jobs, output::Pace, request, strike::strike_counting, worker::Shared};
+use crate::{complain, jobs::Jobs, output::Pace, request, step, strike::strike_counting, worker::Shared};
 
 const CHUNK: usize = 64 << 10;
 
@@ -30,8 +31,9 @@ pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Jobs) -
         loop {
             match frames.next_message() {
                 Ok(Some(message)) => obey(message, shared, jobs),
-                Ok(None) => break,
+                Ok(None) => break shared.output.flush(),
                 Err(error) => {
+                    shared.output.flush();
                     complain(&error.to_string());
                     process::exit(1);
                 }
@@ -43,11 +45,13 @@ pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Jobs) -
 fn obey(message: ToWorker, shared: &Shared, jobs: &Jobs) {
     let answer = match message {
         ToWorker::Generate(request) => {
-            jobs.add(shared.steps.begin(request));
-            return;
+            return match shared.instant_model(&request) {
+                Some(model) => step::play_instantly(shared.steps.begin(request), shared, model),
+                None => jobs.add(shared.steps.begin(request)),
+            };
         }
         ToWorker::Cancel { id } => return shared.steps.cancel(id),
-        ToWorker::Shutdown { .. } => return shared.steps.close(),
+        ToWorker::Shutdown { .. } => return shared.steps.close(&shared.output),
         ToWorker::Ping { .. } if shared.is_mute.load(Ordering::Relaxed) => return,
         ToWorker::Ping { n } => FromWorker::Pong { n },
         ToWorker::CountTokens(request) => {
@@ -69,5 +73,5 @@ fn obey(message: ToWorker, shared: &Shared, jobs: &Jobs) {
         },
     };
     // None of these is too large to send.
-    let _ = shared.output.send(&answer, Pace::AtOnce);
+    let _ = shared.output.send(&answer, Pace::Together);
 }

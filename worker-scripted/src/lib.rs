@@ -3,7 +3,8 @@
 //! It speaks the worker protocol (docs/IPC.md) as any worker does, and shows how little that takes:
 //!
 //! * [`guard`] is the thread that inference cannot block. It reads the connection from the first moment on, answers
-//!   pings, hands steps to threads of their own, and ends the process at end of file.
+//!   pings, hands steps in which something may wait or go wrong to threads of their own, plays the others itself, and ends
+//!   the process at end of file.
 //! * [`step`] plays one step and ends it exactly once. What is said comes from [`model`]: a script, read from a file
 //!   or from the step's instructions, or [`conversation`], which needs none.
 //! * [`fault`] says what goes wrong and when, [`strike`] does it.

@@ -65,6 +65,14 @@ impl Model {
         Self { script, positions, say_before_calls }
     }
 
+    /// Answering takes no time worth mentioning. What is made from a schema, or is read as a value again with each
+    /// piece, may take some; a script of the request's own is not looked into.
+    pub(crate) fn is_instant(&self, request: &Generate) -> bool {
+        self.script.as_ref().is_some_and(Script::is_instant)
+            && request.schema.is_none()
+            && request.instructions.as_deref().and_then(script_line).is_none()
+    }
+
     pub(crate) async fn play(&self, request: &Generate) -> Played {
         let script = match request.instructions.as_deref().and_then(script_in) {
             Some(Ok(script)) => Some(script),
@@ -108,9 +116,12 @@ impl Positions {
     }
 }
 
+fn script_line(instructions: &str) -> Option<&str> {
+    instructions.lines().find_map(|line| line.strip_prefix(SCRIPT_LINE))
+}
+
 fn script_in(instructions: &str) -> Option<Result<Script, Failure>> {
-    let text = instructions.lines().find_map(|line| line.strip_prefix(SCRIPT_LINE))?;
-    let script = serde_json::from_str(text)
+    let script = serde_json::from_str(script_line(instructions)?)
         .map_err(|error| error.to_string())
         .and_then(|value| Script::from_steps_or_object(&value, "").map_err(|error| error.message));
     Some(script.map_err(|reason| {

@@ -2,8 +2,10 @@
 
 use std::{
     collections::HashMap,
+    pin::pin,
     process,
     sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Waker},
     time::Duration,
 };
 
@@ -14,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     fault::{FaultKind, Moment, StepFacts},
     model::{Failure, Model, Piece, Played},
-    output::Pace,
+    output::{Output, Pace},
     request::last_prompt,
     strike::strike,
     worker::Shared,
@@ -61,17 +63,17 @@ impl Steps {
     }
 
     /// Cancels what runs and whatever still comes. The process ends with the last step.
-    pub(crate) fn close(&self) {
+    pub(crate) fn close(&self, output: &Output) {
         let mut state = self.state();
         state.is_closing = true;
         state.running.values().for_each(CancellationToken::cancel);
-        exit_if_closed(&state);
+        exit_if_closed(&state, output);
     }
 
-    fn end(&self, step: StepId) {
+    fn end(&self, step: StepId, output: &Output) {
         let mut state = self.state();
         state.running.remove(&step);
-        exit_if_closed(&state);
+        exit_if_closed(&state, output);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -79,8 +81,9 @@ impl Steps {
     }
 }
 
-fn exit_if_closed(state: &State) {
+fn exit_if_closed(state: &State, output: &Output) {
     if state.is_closing && state.running.is_empty() {
+        output.flush();
         process::exit(0);
     }
 }
@@ -101,13 +104,23 @@ pub(crate) struct Performance<'a> {
 
 /// Plays a step and ends it.
 pub(crate) async fn play(job: Job, shared: &Shared, model: &Model) {
+    play_at(Pace::AtOnce, job, shared, model).await;
+}
+
+/// Plays a step in which nothing waits, and leaves what it says to be written with what else is said.
+pub(crate) fn play_instantly(job: Job, shared: &Shared, model: &Model) {
+    let playing = pin!(play_at(Pace::Together, job, shared, model));
+    let is_played = playing.poll(&mut Context::from_waker(Waker::noop())).is_ready();
+    debug_assert!(is_played, "nothing in the step waits");
+}
+
+async fn play_at(pace: Pace, job: Job, shared: &Shared, model: &Model) {
     let Job { request, number, cancel } = job;
     let facts = StepFacts { number, prompt: &last_prompt(&request), is_streamed: request.stream };
     let mut faults = shared.faults.of_step(&facts);
     faults.reverse();
     let id = request.id;
-    let mut performance =
-        Performance { id, shared, model, cancel: &cancel, pace: Pace::AtOnce, ends: 1, faults };
+    let mut performance = Performance { id, shared, model, cancel: &cancel, pace, ends: 1, faults };
 
     let played = cancel.run_until_cancelled(performance.perform(&request)).await;
     let cancelled = || Err(Failure::new(ErrorCode::Cancelled, "The step was cancelled."));
@@ -118,7 +131,7 @@ pub(crate) async fn play(job: Job, shared: &Shared, model: &Model) {
     for _ in 0..performance.ends {
         performance.say(&end);
     }
-    shared.steps.end(id);
+    shared.steps.end(id, &shared.output);
 }
 
 impl Performance<'_> {

@@ -5,14 +5,14 @@ use std::{
     env, fs,
     path::Path,
     process,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     thread,
     time::Duration,
 };
 
 use nix::sys::resource::{Resource, setrlimit};
 use oam_agent::Script;
-use oam_ipc::{Availability, Capabilities, FromWorker, PROTOCOL_VERSION, Ready, WorkerInfo};
+use oam_ipc::{Availability, Capabilities, FromWorker, Generate, PROTOCOL_VERSION, Ready, WorkerInfo};
 use tokio::runtime::Builder;
 
 use crate::{
@@ -36,12 +36,23 @@ pub(crate) struct Shared {
     pub(crate) output: Output,
     pub(crate) steps: Steps,
     pub(crate) faults: Faults,
+    /// There once the script has been read.
+    pub(crate) model: OnceLock<Model>,
     /// Pings are not answered.
     pub(crate) is_mute: AtomicBool,
     pub(crate) step_delay: Duration,
     pub(crate) piece_delay: Duration,
     /// What it says of itself, for when it says so.
     pub(crate) ready: FromWorker,
+}
+
+impl Shared {
+    /// What plays this step, if nothing in it will wait or go wrong.
+    pub(crate) fn instant_model(&self, request: &Generate) -> Option<&Model> {
+        let is_undisturbed =
+            self.faults.spare_steps() && self.step_delay.is_zero() && self.piece_delay.is_zero();
+        self.model.get().filter(|model| is_undisturbed && model.is_instant(request))
+    }
 }
 
 /// Works until the connection ends, which ends the process. Returns why it could not start.
@@ -52,6 +63,7 @@ pub(crate) fn serve(arguments: &Arguments) -> Result<Infallible, String> {
         output: Output::new(writer),
         steps: Steps::default(),
         faults: faults(arguments.faults.clone(), arguments.seed)?,
+        model: OnceLock::new(),
         is_mute: AtomicBool::new(false),
         step_delay: arguments.step_delay,
         piece_delay: arguments.piece_delay,
@@ -71,16 +83,17 @@ pub(crate) fn serve(arguments: &Arguments) -> Result<Infallible, String> {
         strike_start(*fault, &shared);
     }
     let script = arguments.script.as_deref().map(read_script).transpose()?;
-    let model = Arc::new(Model::new(script, arguments.script_position, arguments.say_before_calls.clone()));
+    let model = Model::new(script, arguments.script_position, arguments.say_before_calls.clone());
+    shared.model.get_or_init(|| model);
     for _ in 0..arguments.parallel {
-        let (shared, model, jobs) = (Arc::clone(&shared), Arc::clone(&model), Arc::clone(&jobs));
+        let (shared, jobs) = (Arc::clone(&shared), Arc::clone(&jobs));
         let runtime = Builder::new_current_thread()
             .enable_time()
             .build()
             .map_err(|error| format!("cannot wait: {error}"))?;
         start("step", move || {
             loop {
-                runtime.block_on(step::play(jobs.next(), &shared, &model));
+                runtime.block_on(step::play(jobs.next(), &shared, shared.model.wait()));
             }
         })?;
     }

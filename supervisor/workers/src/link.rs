@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, ErrorKind, Write},
+    mem,
     net::Shutdown,
     os::unix::net::UnixStream,
     sync::{
@@ -13,7 +14,7 @@ use std::{
     },
 };
 
-use oam_ipc::{FrameReader, FromWorker};
+use oam_ipc::{EncodeError, FrameReader, FromWorker, ToWorker, encode};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::unix::pipe::{Receiver, Sender},
@@ -75,10 +76,15 @@ async fn read_messages(
     }
 }
 
-/// The writing half. Dropped, it closes the worker's input, once everything is written.
+/// Frames are written when they are this many bytes, whatever follows.
+const MOST_GATHERED: usize = 32 << 10;
+
+/// The writing half: gathers frames, and writes them together. Dropped, it closes the worker's input, once everything is
+/// written.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     socket: Arc<UnixStream>,
+    gathered: Vec<u8>,
     /// What there was no room for yet.
     queue: mpsc::UnboundedSender<Vec<u8>>,
     queued: Arc<AtomicUsize>,
@@ -92,7 +98,7 @@ impl Outgoing {
         let queued = Arc::new(AtomicUsize::new(0));
         let (queue, frames) = mpsc::unbounded_channel();
         let writer = tokio::spawn(write_queued(Arc::clone(&socket), frames, Arc::clone(&queued)));
-        Self { socket, queue, queued, writer: writer.abort_handle() }
+        Self { socket, gathered: Vec::new(), queue, queued, writer: writer.abort_handle() }
     }
 
     /// Ends the writing of what is still to be written, for a process that is gone.
@@ -100,23 +106,38 @@ impl Outgoing {
         self.writer.clone()
     }
 
-    /// Writes a frame, at once if there is room. A worker that is gone is noticed by whoever reads.
-    pub(crate) fn send(&self, frame: Vec<u8>) {
-        if self.queued.load(Ordering::Acquire) > 0 {
-            self.enqueue(frame);
-            return;
+    /// Says something, at the latest with the next [`flush`](Self::flush). Fails only if no worker would read it.
+    pub(crate) fn send(&mut self, message: &ToWorker) -> Result<(), EncodeError> {
+        encode(message, &mut self.gathered)?;
+        if self.gathered.len() >= MOST_GATHERED {
+            self.flush();
         }
-        match (&*self.socket).write(&frame) {
-            Ok(written) if written == frame.len() => {}
-            Ok(written) => self.enqueue(frame[written..].to_vec()),
-            // Whatever else is wrong is wrong then, too.
-            Err(_) => self.enqueue(frame),
-        }
+        Ok(())
     }
 
-    fn enqueue(&self, bytes: Vec<u8>) {
-        self.queued.fetch_add(1, Ordering::Release);
-        let _ = self.queue.send(bytes);
+    /// Writes what is gathered, at once if there is room. A worker that is gone is noticed by whoever reads.
+    pub(crate) fn flush(&mut self) {
+        if self.gathered.is_empty() {
+            return;
+        }
+        let is_behind = self.queued.load(Ordering::Acquire) > 0;
+        // Whatever is wrong is wrong later, too.
+        let written = if is_behind { 0 } else { (&*self.socket).write(&self.gathered).unwrap_or(0) };
+        if written == self.gathered.len() {
+            self.gathered.clear();
+            self.gathered.shrink_to(MOST_GATHERED);
+        } else {
+            let mut rest = mem::take(&mut self.gathered);
+            rest.drain(..written);
+            self.queued.fetch_add(1, Ordering::Release);
+            let _ = self.queue.send(rest);
+        }
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.flush();
     }
 }
 
@@ -148,4 +169,39 @@ async fn write_all(mut socket: &UnixStream, mut bytes: &[u8]) -> io::Result<()> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_said_is_written_together() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let messages = [ToWorker::Ping { n: 1 }, ToWorker::Ping { n: 2 }];
+        let mut outgoing = Outgoing::new(ours);
+        for message in &messages {
+            outgoing.send(message).unwrap();
+        }
+        let mut buffer = [0; 1024];
+        assert_eq!(theirs.read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        outgoing.flush();
+        let count = theirs.read(&mut buffer).unwrap();
+        let mut frames = FrameReader::<ToWorker>::new();
+        frames.feed(&buffer[..count]);
+        for message in messages {
+            assert_eq!(frames.next_message().unwrap(), Some(message));
+        }
+    }
+
+    #[tokio::test]
+    async fn much_is_written_without_waiting_for_more() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut outgoing = Outgoing::new(ours);
+        outgoing.send(&ToWorker::Prewarm { instructions: Some("x".repeat(MOST_GATHERED)) }).unwrap();
+        assert_ne!(theirs.read(&mut [0; 1024]).unwrap(), 0);
+    }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use nix::sys::signal::Signal;
 use oam_agent::{Capabilities, ErrorCode, ModelError, StepOutcome, StepRequest};
-use oam_ipc::{EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage, encode};
+use oam_ipc::{EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage};
 use tokio::{
     sync::{mpsc, oneshot},
     task::AbortHandle,
@@ -106,8 +106,10 @@ impl Actor {
         let mut is_asked = true;
         let mut timer = pin!(sleep(Duration::ZERO));
         loop {
-            // Asked for only when there is nothing to take in; setting a timer anew costs more than keeping it.
+            // Asked for only when there is nothing to take in. Then what was said meanwhile is written together; setting a
+            // timer anew costs more than keeping it.
             let tick = async {
+                actor.flush();
                 let Some(deadline) = actor.core.next_deadline() else { return pending().await };
                 if timer.deadline() != deadline.into() {
                     timer.as_mut().reset(deadline.into());
@@ -340,7 +342,7 @@ impl Actor {
         None
     }
 
-    fn generate(&self, worker: WorkerId, step: StepId, stream: bool) -> Option<Event> {
+    fn generate(&mut self, worker: WorkerId, step: StepId, stream: bool) -> Option<Event> {
         let waiting = self.steps.get(&step)?;
         let generate = convert::generate(step, &waiting.request, stream);
         let error = self.write(worker, &ToWorker::Generate(Box::new(generate))).err()?;
@@ -383,19 +385,19 @@ impl Actor {
     }
 
     /// For messages that are small.
-    fn send(&self, worker: WorkerId, message: &ToWorker) {
+    fn send(&mut self, worker: WorkerId, message: &ToWorker) {
         if let Err(error) = self.write(worker, message) {
             tracing::error!(%worker, %error, "a message for a worker could not be written");
         }
     }
 
-    fn write(&self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
-        if let Some(outgoing) = self.running.get(&worker).and_then(|running| running.outgoing.as_ref()) {
-            let mut frame = Vec::new();
-            encode(message, &mut frame)?;
-            outgoing.send(frame);
-        }
-        Ok(())
+    fn write(&mut self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
+        let outgoing = self.running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
+        outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
+    }
+
+    fn flush(&mut self) {
+        self.running.values_mut().filter_map(|running| running.outgoing.as_mut()).for_each(Outgoing::flush);
     }
 
     fn signal(&self, worker: WorkerId, signal: Signal) {
@@ -405,10 +407,11 @@ impl Actor {
     }
 
     /// The core is not told: it learns of this death as of any other.
-    fn kill_busy(&self) -> Option<KilledWorker> {
+    fn kill_busy(&mut self) -> Option<KilledWorker> {
         let is_busy = |worker: &Worker| worker.serving().is_some_and(|serving| !serving.steps.is_empty());
         let worker = self.core.workers().find_map(|(id, worker)| is_busy(worker).then_some(id))?;
         let pid = self.running.get(&worker)?.pid;
+        self.flush();
         self.signal(worker, Signal::SIGKILL);
         Some(KilledWorker { worker, pid })
     }

@@ -7,9 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use oam_ipc::{FromWorker, PROTOCOL_VERSION, StepId, ToWorker, read_message};
+use oam_ipc::{FromWorker, PROTOCOL_VERSION, StepId, ToWorker, encode, read_message};
 
-use crate::process::{Worker, code_of, step};
+use crate::process::{Worker, code_of, step, streamed, text_of};
 
 #[test]
 fn a_worker_says_first_what_it_is() {
@@ -77,6 +77,35 @@ fn shutdown_cancels_what_runs_and_ends_the_process() {
     let mut idle = Worker::ready(&[]);
     idle.say(&ToWorker::Shutdown { grace_ms: 1000 });
     assert_eq!(idle.exit().code(), Some(0));
+}
+
+#[test]
+fn what_is_read_before_the_end_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("script.json");
+    fs::write(&script, r#"[{"text": "Hmph."}]"#).unwrap();
+    let shutdown = frames(&[ToWorker::Shutdown { grace_ms: 1000 }]);
+    let malformed = vec![0, 0, 0, 1, 0xc0];
+    for (end, code) in [(shutdown, 0), (malformed, 1)] {
+        let mut worker = Worker::ready(&["--script", &script.display().to_string()]);
+        let generate = |request| ToWorker::Generate(Box::new(request));
+        let asked = [generate(streamed(1, "Hello.")), generate(step(2, "Hello.")), ToWorker::Ping { n: 7 }];
+        worker.connection().write_all(&[frames(&asked), end].concat()).unwrap();
+        for id in [1, 2] {
+            assert_eq!(text_of(worker.hear_end(StepId(id))), "Hmph.");
+        }
+        assert_eq!(worker.hear(), FromWorker::Pong { n: 7 });
+        assert_eq!(worker.try_hear().unwrap(), None);
+        assert_eq!(worker.exit().code(), Some(code));
+    }
+}
+
+fn frames(messages: &[ToWorker]) -> Vec<u8> {
+    let mut frames = Vec::new();
+    for message in messages {
+        encode(message, &mut frames).unwrap();
+    }
+    frames
 }
 
 #[test]

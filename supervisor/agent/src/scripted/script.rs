@@ -65,6 +65,12 @@ impl Script {
         Self { content: Arc::new(Content { steps, fallback }) }
     }
 
+    /// No step of it takes time.
+    pub fn is_instant(&self) -> bool {
+        let Content { steps, fallback } = &*self.content;
+        steps.iter().chain([fallback]).all(|step| step.delay.is_zero())
+    }
+
     /// The step at `index`, from 0; the fallback after the last one.
     pub(super) fn step(&self, index: usize) -> &Step {
         self.content.steps.get(index).unwrap_or(&self.content.fallback)
