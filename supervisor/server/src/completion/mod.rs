@@ -1,16 +1,18 @@
 //! Completions: from a request's body to its answer, or to the events of a stream.
 //!
 //! A request that can be used waits for its turn ([`queue`]), becomes an agent with one turn ([`generation`], [`history`]),
-//! whose answer is watched while it grows ([`answer`], [`stop_filter`]) and told in the words of an API ([`teller`],
+//! whose answer is watched while it grows ([`listener`], [`answer`], [`stop_filter`]) and told in the words of an API ([`teller`],
 //! [`stream`]).
 
 mod answer;
 mod catalog;
+mod completed;
 mod config;
 mod generation;
 mod history;
 mod image_files;
 mod json_answer;
+mod listener;
 mod queue;
 mod stop_filter;
 mod stream;
@@ -31,9 +33,9 @@ use crate::{
 };
 use catalog::Catalog;
 pub use catalog::Health;
+pub(crate) use completed::{Call, Completed, Finish, Output, TokenUsage};
 pub use config::{CompletionsConfig, ConfigError, Limits, ServedModel};
 use generation::Pieces;
-pub(crate) use generation::{Call, Completed, Finish, Output, TokenUsage};
 use queue::{Place, Queue};
 pub use stream::CompletionStream;
 pub(crate) use teller::Teller;

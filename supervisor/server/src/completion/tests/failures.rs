@@ -106,9 +106,7 @@ async fn passing_failures_are_tried_once_more() {
     let steps = json!([{"error": "generation_failed"}, {"text": "Now."}, {"error": "guardrail_violation"}]);
     let model = scripted(&steps);
     let server = server_with(model.clone(), |config| config.limits.retries = 1);
-    let since = std::time::Instant::now();
     assert_eq!(message(&ask(&server, hi(json!({}))).await.unwrap())["content"], "Now.");
-    assert!(since.elapsed() >= Duration::from_millis(300));
     ask(&server, hi(json!({}))).await.unwrap_err();
     assert_eq!(model.times_asked(), 3);
 }

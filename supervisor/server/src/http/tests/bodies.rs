@@ -70,6 +70,7 @@ fn is_answered(answer: &Answer) -> bool {
         }
         400..500 => {
             answer.code();
+            assert!(answer.body.len() < 4096, "what is repeated of a request is short");
             false
         }
         status => panic!("status {status}"),

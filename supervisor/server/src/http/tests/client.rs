@@ -1,7 +1,6 @@
 //! Servers for tests, and a client that hides nothing of what a connection carries.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -27,12 +26,20 @@ pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 /// A completion request that any script answers.
 pub(super) fn hi() -> Value {
-    json!({ "messages": [{ "role": "user", "content": "Hi" }] })
+    hi_with(json!({}))
+}
+
+/// The same, with further members.
+pub(crate) fn hi_with(members: Value) -> Value {
+    let mut body = json!({ "messages": [{ "role": "user", "content": "Hi" }] });
+    let Value::Object(members) = members else { panic!("members are an object") };
+    body.as_object_mut().unwrap().extend(members);
+    body
 }
 
 /// The same, with a stream for an answer.
 pub(super) fn streamed_hi() -> Value {
-    json!({ "messages": [{ "role": "user", "content": "Hi" }], "stream": true })
+    hi_with(json!({ "stream": true }))
 }
 
 /// What plays `steps`, with the model `system` and its alias.
@@ -51,16 +58,20 @@ pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
 
 /// The same, within these limits.
 pub(super) fn completions_within(limits: Limits, model: Arc<dyn Model>) -> Completions {
-    let model = ServedModel { id: "system".to_owned(), owned_by: "tests".to_owned(), model };
-    Completions::new(CompletionsConfig {
-        models: vec![model],
-        default_model: "system".to_owned(),
-        aliases: BTreeMap::from([("gpt-4o-mini".to_owned(), "system".to_owned())]),
+    let config = completions_config(model);
+    Completions::new(CompletionsConfig { limits: Limits { retries: 0, ..limits }, ..config }).unwrap()
+}
+
+/// `model` as `system`, also known as `gpt-4o-mini`, that nothing is asked twice.
+pub(crate) fn completions_config(model: Arc<dyn Model>) -> CompletionsConfig {
+    CompletionsConfig {
+        models: vec![ServedModel { id: "system".into(), owned_by: "apple".into(), model }],
+        default_model: "system".into(),
+        aliases: [("gpt-4o-mini".into(), "system".into())].into(),
         tools: Vec::new(),
         instructions: None,
-        limits: Limits { retries: 0, ..limits },
-    })
-    .unwrap()
+        limits: Limits { retries: 0, ..Limits::default() },
+    }
 }
 
 /// A configuration for any free port, that gives up soon.
