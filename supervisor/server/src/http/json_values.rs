@@ -46,9 +46,8 @@ impl ValueCounter {
             return;
         }
         self.at = match (self.at, byte) {
-            (At::Outside, b'"') => At::TextStart,
+            (At::Outside, b'"') | (At::TextStart, b' ' | b'\\') => At::TextStart,
             (_, b'"') => At::Outside,
-            (At::TextStart, b' ' | b'\\') => At::TextStart,
             (At::TextStart, b'{') => At::Object,
             (At::TextStart, _) => At::Text,
             (at, _) => at,
