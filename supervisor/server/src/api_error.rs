@@ -149,9 +149,9 @@ impl ApiError {
             .retry_after(1)
     }
 
-    /// Requests under way hold as many bytes as they may.
+    /// Requests under way hold as much as they may.
     pub fn server_overloaded() -> Self {
-        let message = "The server holds as many bytes of requests as it may; try again in a moment.";
+        let message = "The server holds as much of requests as it may; try again in a moment.";
         Self::server(503, "server_overloaded", message).retry_after(1)
     }
 }

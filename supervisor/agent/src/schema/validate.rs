@@ -104,10 +104,11 @@ impl Form<'_> {
                     (key.clone(), value)
                 })
                 .collect();
+            // Apart from the properties: side by side, the validator compares each with each.
             return json!({
                 "type": "object",
                 "properties": properties,
-                "required": node["required"],
+                "allOf": [{"required": node["required"]}],
                 "additionalProperties": false,
             });
         }

@@ -48,12 +48,16 @@ pub struct TcpAddress {
 pub struct HttpLimits {
     /// Bytes of a request's body; 16 MiB by default.
     pub largest_body: u64,
+    /// Values in a request's body, which is JSON; 262,144 by default.
+    pub most_values: usize,
     /// Bytes of a request's head; 64 KiB by default.
     pub largest_head: usize,
     /// Open connections; 64 by default.
     pub connections: NonZeroUsize,
     /// Bytes of bodies of all requests that are not answered yet; 64 MiB by default. At least one body always fits.
     pub buffered_bytes: usize,
+    /// Values of all these bodies; 524,288 by default. At least one body always fits.
+    pub buffered_values: usize,
     /// The time to deliver a request, the time between requests, and the time a client may leave its answer unread; 30 s by
     /// default.
     pub request_time: Duration,
@@ -91,9 +95,11 @@ impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             largest_body: 16 * 1024 * 1024,
+            most_values: 256 * 1024,
             largest_head: 64 * 1024,
             connections: const { NonZeroUsize::new(64).expect("not zero") },
             buffered_bytes: 64 * 1024 * 1024,
+            buffered_values: 512 * 1024,
             request_time: Duration::from_secs(30),
         }
     }

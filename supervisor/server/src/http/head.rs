@@ -141,6 +141,11 @@ pub(super) fn body_too_large(largest: u64) -> ApiError {
     ApiError::malformed_request(413, format!("The body is larger than {largest} bytes."))
 }
 
+/// The body has more values than this server takes.
+pub(super) fn too_many_values(most: usize) -> ApiError {
+    ApiError::malformed_request(413, format!("The body holds more than {most} JSON values."))
+}
+
 /// The head has more bytes than this server takes.
 pub(super) fn head_too_large(largest: usize) -> ApiError {
     ApiError::malformed_request(431, format!("The head is larger than {largest} bytes."))

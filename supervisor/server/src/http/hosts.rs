@@ -35,13 +35,15 @@ impl Hosts {
     }
 }
 
-/// The host in an authority: without port and brackets.
+/// The host in an authority: without port and brackets. What is no authority stays as it is.
 fn name(authority: &str) -> &str {
-    if let Some((host, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return host;
+    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((host, rest)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let is_whole = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
+        return if is_whole { host } else { authority };
     }
     match authority.rsplit_once(':') {
-        Some((host, _)) if !host.contains(':') => host,
+        Some((host, port)) if !host.contains(':') && is_port(port) => host,
         _ => authority,
     }
 }
@@ -77,6 +79,9 @@ mod tests {
             "127.0.0.2",
             "[::1",
             "localhost:1:2",
+            "localhost:evil",
+            "[::1]evil",
+            "[::1]:evil",
         ] {
             assert!(!hosts.allow(host), "{host}");
         }

@@ -14,6 +14,7 @@ mod framing;
 mod gate;
 mod head;
 mod hosts;
+mod json_values;
 mod lifecycle;
 mod listener;
 mod origins;

@@ -132,7 +132,7 @@ impl Server {
 
     /// The bytes of bodies of requests that are not answered yet.
     pub fn buffered_bytes(&self) -> usize {
-        self.shared.site.budget.held()
+        self.shared.site.budget.bytes()
     }
 
     /// Waits until the server has ended, and returns what went wrong, if something did.
@@ -209,7 +209,7 @@ impl Shared {
             (
                 "oam_request_bytes",
                 "Bytes of bodies of requests that are not answered yet.",
-                self.site.budget.held(),
+                self.site.budget.bytes(),
             ),
         ]
         .map(|(name, help, value)| Sample {

@@ -16,7 +16,9 @@ use super::{
     budget::{Budget, Share},
     config::ServerConfig,
     gate::Exchange,
+    head::too_many_values,
     hosts::Hosts,
+    json_values::ValueCounter,
     origins::{Grant, Origins},
     reply::{self, Content, Events, Reply, ReplyBody},
     route::{self, Route},
@@ -78,7 +80,10 @@ impl Site {
         Self {
             origins: Origins::new(&config.allowed_origins),
             api_key: ApiKey::new(config.api_key.as_deref()),
-            budget: Budget::new(limits.buffered_bytes.max(largest_body)),
+            budget: Budget::new(
+                limits.buffered_bytes.max(largest_body),
+                limits.buffered_values.max(limits.most_values),
+            ),
             completions,
             config,
             stopping,
@@ -147,9 +152,15 @@ impl Site {
     async fn collect(&self, mut body: Incoming) -> Result<(Bytes, Arc<Share>), BodyError> {
         let mut share = self.budget.share();
         let mut bytes = BytesMut::new();
+        let mut values = ValueCounter::default();
+        let most_values = self.config.limits.most_values;
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
             let Ok(data) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
-            share.grow(data.len()).map_err(BodyError::Refused)?;
+            let values = values.take(&data);
+            if share.values().saturating_add(values) > most_values {
+                return Err(BodyError::Refused(too_many_values(most_values)));
+            }
+            share.grow(data.len(), values).map_err(BodyError::Refused)?;
             bytes.extend_from_slice(&data);
         }
         let share = Arc::new(share);

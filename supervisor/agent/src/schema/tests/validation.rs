@@ -1,6 +1,6 @@
 use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::convert;
 
@@ -164,4 +164,18 @@ fn plain_roots_are_checked_too() {
         check(&json!({"items": {"type": "object"}}), &json!([1])),
         Err("'[0]' must be an object, not 1.".into())
     );
+}
+
+#[test]
+fn the_widest_object_is_checked_in_a_moment() {
+    let names: Vec<_> = (0..9_000).map(|number| format!("member_{number}")).collect();
+    let all =
+        |value: Value| -> Map<_, _> { names.iter().map(|name| (name.clone(), value.clone())).collect() };
+    let schema = json!({"type": "object", "properties": all(json!({"type": "integer"})), "required": names});
+    let schema = convert(&schema).unwrap().schema;
+    let mut members = all(json!(1));
+    assert_eq!(schema.validate_object(&members), Ok(()));
+    members.remove("member_8999");
+    let missing = "'member_8999' is required but missing.".to_owned();
+    assert_eq!(schema.validate_object(&members), Err(missing));
 }

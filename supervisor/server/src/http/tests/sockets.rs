@@ -303,6 +303,40 @@ async fn bodies_that_do_not_fit_together_are_refused_and_the_others_go_on() {
 }
 
 #[tokio::test]
+async fn bodies_with_more_values_than_fit_in_memory_are_refused_before_they_are_read() {
+    let limits = HttpLimits { most_values: 1000, buffered_values: 1500, ..HttpLimits::default() };
+    let server = start(ServerConfig { limits, ..config() }).await;
+    let with_values = |count: usize| {
+        let (mut plain, mut call) = (hi(), hi());
+        plain["user"] = json!(vec![json!([0]); count / 2]);
+        let arguments = json!({"user": plain["user"]}).to_string();
+        call["messages"][0]["tool_calls"] = json!([{"function": {"arguments": arguments}}]);
+        [plain, call]
+    };
+    for body in with_values(1100) {
+        let mut wire = Wire::connect(&server).await;
+        let request = post(&body, "");
+        wire.send(&request[..request.len() - 1]).await;
+        let answer = wire.answer().await;
+        assert_eq!((answer.status, answer.code().as_str()), (413, "malformed_request"));
+        wire.assert_ended().await;
+    }
+    for body in with_values(900) {
+        let request = post(&body, "");
+        let (most, rest) = request.split_at(request.len() - 1);
+        let mut first = Wire::connect(&server).await;
+        first.send(most).await;
+        eventually("the first body is held", || server.buffered_bytes() > most.len() / 2).await;
+        let mut second = Wire::connect(&server).await;
+        let answer = second.ask(most).await;
+        assert_eq!((answer.status, answer.code().as_str()), (503, "server_overloaded"));
+        first.send(rest).await;
+        assert_eq!(first.answer().await.status, 200);
+        eventually("nothing is held", || server.buffered_bytes() == 0).await;
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_cancels_its_completion() {
     for streamed in [false, true] {
         let server = start_with(config(), &endless()).await;
