@@ -9,6 +9,7 @@ mod watch;
 use std::{
     future::Future,
     io,
+    num::NonZeroUsize,
     pin::pin,
     process::ExitCode,
     task::{Context, Waker},
@@ -99,12 +100,13 @@ pub(crate) fn run_with_interrupts<T>(
     })
 }
 
-/// Runs a server on a runtime of its own, with one thread for requests: a request costs less than waking other threads for
-/// it. It hears signals itself, also those that end other commands at once.
+/// Runs a server on a runtime of its own, with so many threads for requests. It hears signals itself, also those that end
+/// other commands at once.
 pub(crate) fn run_server(
+    threads: NonZeroUsize,
     server: impl AsyncFnOnce(StopSignals) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    run_on(Builder::new_multi_thread().worker_threads(1), || {
+    run_on(Builder::new_multi_thread().worker_threads(threads.get()), || {
         let signals = EndSignals::listen_to_all().map(StopSignals).map_err(cannot("hear signals"))?;
         Ok(server(signals))
     })

@@ -5,7 +5,7 @@ mod banner;
 mod descriptors;
 mod worker_numbers;
 
-use std::{pin::pin, process::ExitCode};
+use std::{num::NonZeroUsize, pin::pin, process::ExitCode, thread};
 
 use oam_server::{Completions, CompletionsConfig, ConfigError, Metrics, ServedModel, Server, ServerConfig};
 
@@ -29,10 +29,21 @@ pub(crate) fn run(arguments: &ServeArguments) -> ExitCode {
     // Without a log there is still a server.
     let _logging = logging::init(None, arguments.log_level);
     let served = SystemModel::choose_with_settings(&arguments.workers, &RecordingArguments::default())
-        .and_then(|model| runtime::run_server(async |signals| serve(arguments, model, signals).await));
+        .and_then(|model| {
+            runtime::run_server(threads(&model), async |signals| serve(arguments, model, signals).await)
+        });
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(ReportForm::Text),
+    }
+}
+
+/// For requests. Where workers play the steps, a request costs less than waking another thread for it; a script is played by
+/// these threads themselves.
+fn threads(model: &SystemModel) -> NonZeroUsize {
+    match model.worker() {
+        Some(_) => NonZeroUsize::MIN,
+        None => thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     }
 }
 
