@@ -5,7 +5,7 @@ import os
 import tempfile
 import unittest
 
-import httpx
+import httpx2
 import openai
 from pydantic import BaseModel
 from serving import call, serving
@@ -37,7 +37,7 @@ class Answers(unittest.TestCase):
             socket = os.path.join(folder, "oam.sock")
             with (
                 serving([{"text": "Light rain."}], "--socket", socket) as client,
-                httpx.Client(transport=httpx.HTTPTransport(uds=socket)) as http_client,
+                httpx2.Client(transport=httpx2.HTTPTransport(uds=socket)) as http_client,
             ):
                 through_socket = client.with_options(base_url="http://localhost/v1", http_client=http_client)
                 answer = through_socket.chat.completions.create(model="system", messages=QUESTION)
