@@ -71,10 +71,11 @@ class Dying(BridgeCase):
             bridge.call_blocking("ping", timeout=PATIENCE)
 
     def test_a_program_that_cannot_run_says_why(self) -> None:
-        bridge = Bridge(command=[sys.executable, "-c", PRINTS])
-        self.addCleanup(bridge.close)
-        with self.assertLogs("open_apple_models"), self.assertRaises(BridgeError) as ended:
-            bridge.call_blocking("ping", timeout=PATIENCE)
+        with self.assertLogs("open_apple_models"):
+            bridge = Bridge(command=[sys.executable, "-c", PRINTS])
+            self.addCleanup(bridge.close)
+            with self.assertRaises(BridgeError) as ended:
+                bridge.call_blocking("ping", timeout=PATIENCE)
         self.assertRegex(str(ended.exception), "exited with code 3.*no such model")
         self.assertEqual((ended.exception.data["exitCode"], ended.exception.data["stderr"]), (3, ["no such model"]))
 
