@@ -187,11 +187,10 @@ impl ServeArguments {
     }
 
     fn key(&self) -> Result<Option<String>, Failure> {
-        let key = match &self.api_key {
-            Some(key) => Some(key.clone()),
-            None => text_variable(KEY_VARIABLE)?,
-        };
-        Ok(key.filter(|key| !key.is_empty()))
+        match &self.api_key {
+            Some(key) => Ok(Some(key.clone())),
+            None => text_variable(KEY_VARIABLE),
+        }
     }
 }
 
