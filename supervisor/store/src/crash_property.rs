@@ -12,10 +12,18 @@ type Contents = BTreeMap<ObjectName, Vec<u8>>;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Append { object: u8, byte: u8 },
+    Append {
+        object: u8,
+        byte: u8,
+    },
     /// A snapshot of what the object was `ago` changes before.
-    Rewrite { object: u8, ago: usize },
-    Remove { object: u8 },
+    Rewrite {
+        object: u8,
+        ago: usize,
+    },
+    Remove {
+        object: u8,
+    },
     Flush,
     Close,
     Crash,
@@ -84,7 +92,11 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Close | Step::Crash => {
                 drop(realm);
                 let watch = store.watch();
-                if matches!(step, Step::Close) { store.close().unwrap() } else { store.abandon() };
+                if matches!(step, Step::Close) {
+                    store.close().unwrap()
+                } else {
+                    store.abandon()
+                };
                 let durable = watch.borrow().durable;
                 let contents;
                 (store, realm, contents) = open(folder.path());
@@ -101,7 +113,7 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_durable_is_read_and_nothing_is_read_in_part(steps in steps()) {

@@ -42,9 +42,12 @@ pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
         _ => StoreError::Failed(failure(&path, &error)),
     };
     let mut connection = Connection::open(&path).map_err(fail)?;
-    check_owner(&connection, &path).map_err(fail)??;
-    // Before there is a table, or not at all.
-    connection.pragma_update(None, "auto_vacuum", "incremental").map_err(fail)?;
+    match owner(&connection).map_err(fail)? {
+        Owner::We => {}
+        // Can be said only before there is a table.
+        Owner::Nobody => connection.pragma_update(None, "auto_vacuum", "incremental").map_err(fail)?,
+        Owner::Another => return Err(StoreError::Foreign { path }),
+    }
     schema::bring_up(&mut connection, &path, schema::STEPS)?;
     prepare_writer(&connection).map_err(fail)?;
     if is_new {
@@ -73,11 +76,20 @@ pub(crate) fn failure(path: &Path, error: &rusqlite::Error) -> Arc<Failure> {
     Arc::new(Failure { kind: FailureKind::of(error), path: path.to_owned(), message: error.to_string() })
 }
 
-fn check_owner(connection: &Connection, path: &Path) -> rusqlite::Result<Result<(), StoreError>> {
+enum Owner {
+    We,
+    Nobody,
+    Another,
+}
+
+fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     let application: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: u32 = connection.query_row("select count(*) from sqlite_schema", [], |row| row.get(0))?;
-    let ours = application == schema::APPLICATION || (application == 0 && tables == 0);
-    Ok(if ours { Ok(()) } else { Err(StoreError::Foreign { path: path.to_owned() }) })
+    Ok(match (application, tables) {
+        (schema::APPLICATION, _) => Owner::We,
+        (0, 0) => Owner::Nobody,
+        _ => Owner::Another,
+    })
 }
 
 fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {

@@ -103,7 +103,12 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(limit: usize, last: Sequence, next_object: i64, realms: BTreeMap<String, RealmEntry>) -> Self {
+    pub(crate) fn new(
+        limit: usize,
+        last: Sequence,
+        next_object: i64,
+        realms: BTreeMap<String, RealmEntry>,
+    ) -> Self {
         let next_realm = realms.values().map(|realm| realm.number).max().unwrap_or(0) + 1;
         let state = State {
             pending: Vec::new(),

@@ -38,11 +38,7 @@ const VERSION_1: &str = "
 ";
 
 /// Brings the database to the last of `steps`, or refuses what is not ours or too new, without having touched it.
-pub(crate) fn bring_up(
-    connection: &mut Connection,
-    path: &Path,
-    steps: &[&str],
-) -> Result<(), StoreError> {
+pub(crate) fn bring_up(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), StoreError> {
     let fail = |error| StoreError::Failed(failure(path, &error));
     let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred).map_err(fail)?;
@@ -79,9 +75,11 @@ mod tests {
         bring_up(&mut connection, Path::new("db"), &[first, second, third]).unwrap();
         bring_up(&mut connection, Path::new("db"), &[first, second, third]).unwrap();
         let log: String = connection
-            .query_row("select group_concat(line, ' ') from (select line from log order by rowid)", [], |row| {
-                row.get(0)
-            })
+            .query_row(
+                "select group_concat(line, ' ') from (select line from log order by rowid)",
+                [],
+                |row| row.get(0),
+            )
             .unwrap();
         assert_eq!((log.as_str(), version(&connection)), ("first second third", 3));
     }

@@ -233,8 +233,7 @@ fn numbers_in(connection: &Connection) -> rusqlite::Result<(Sequence, i64)> {
     let sql = "
         select coalesce(max((select max(sequence) from entry where object = object.id)), 0), coalesce(max(id), 0) + 1
         from object";
-    connection
-        .query_row(sql, [], |row| Ok((Sequence(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?)))
+    connection.query_row(sql, [], |row| Ok((Sequence(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?)))
 }
 
 fn sizes_in(connection: &Connection) -> rusqlite::Result<Vec<RealmSize>> {

@@ -120,15 +120,24 @@ fn apply_one(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
             run("insert or replace into realm values (?, ?)", params![number, name])?;
         }
         Action::DeleteRealm { number } => {
-            run("delete from entry where object in (select id from object where realm = ?)", params![number])?;
+            run(
+                "delete from entry where object in (select id from object where realm = ?)",
+                params![number],
+            )?;
             run("delete from object where realm = ?", params![number])?;
             run("delete from realm where id = ?", params![number])?;
         }
         Action::CreateObject { number, realm, name } => {
-            run("insert or replace into object values (?, ?, ?, ?)", params![number, realm, name.kind, name.id])?;
+            run(
+                "insert or replace into object values (?, ?, ?, ?)",
+                params![number, realm, name.kind, name.id],
+            )?;
         }
         Action::Append { object, body } => {
-            run("insert or replace into entry values (?, ?, false, ?)", params![object, place(change), body])?;
+            run(
+                "insert or replace into entry values (?, ?, false, ?)",
+                params![object, place(change), body],
+            )?;
         }
         Action::Rewrite { object, up_to, body } => {
             let up_to = up_to.0.cast_signed();
