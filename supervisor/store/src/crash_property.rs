@@ -93,10 +93,10 @@ fn check(steps: &[Step]) -> Result<(), TestCaseError> {
                 drop(realm);
                 let watch = store.watch();
                 if matches!(step, Step::Close) {
-                    store.close().unwrap()
+                    store.close().unwrap();
                 } else {
-                    store.abandon()
-                };
+                    store.abandon();
+                }
                 let durable = watch.borrow().durable;
                 let contents;
                 (store, realm, contents) = open(folder.path());

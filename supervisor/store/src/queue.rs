@@ -84,6 +84,7 @@ pub(crate) struct State {
     /// Of what is pending and what is being written.
     weight: usize,
     last: Sequence,
+    status: Status,
     pub(crate) next_object: i64,
     pub(crate) next_realm: i64,
     pub(crate) realms: BTreeMap<String, RealmEntry>,
@@ -98,7 +99,8 @@ pub(crate) struct Queue {
     work: Condvar,
     /// The status has changed.
     progress: Condvar,
-    status: watch::Sender<Status>,
+    /// Sends what the state's status is, without the lock: who looks at it may hold its own lock and append.
+    news: watch::Sender<Status>,
     limit: usize,
 }
 
@@ -110,7 +112,9 @@ impl Queue {
         realms: BTreeMap<String, RealmEntry>,
     ) -> Self {
         let next_realm = realms.values().map(|realm| realm.number).max().unwrap_or(0) + 1;
+        let status = Status { durable: last, failure: None };
         let state = State {
+            status: status.clone(),
             pending: Vec::new(),
             weight: 0,
             last,
@@ -123,7 +127,7 @@ impl Queue {
             state: Mutex::new(state),
             work: Condvar::new(),
             progress: Condvar::new(),
-            status: watch::Sender::new(Status { durable: last, failure: None }),
+            news: watch::Sender::new(status),
             limit,
         }
     }
@@ -134,20 +138,20 @@ impl Queue {
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<Status> {
-        self.status.subscribe()
+        self.news.subscribe()
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.status.borrow().clone()
+        self.lock().status.clone()
     }
 
     /// Whether a change made now would be written soon: refused at half of the limit, so that changes
     /// already on their way find room.
     pub(crate) fn ready(&self) -> Result<(), ChangeError> {
-        if let Some(failure) = &self.status.borrow().failure {
+        let state = self.lock();
+        if let Some(failure) = &state.status.failure {
             return Err(ChangeError::Failed(failure.clone()));
         }
-        let state = self.lock();
         if state.phase != Phase::Running {
             return Err(ChangeError::Closed);
         }
@@ -210,22 +214,29 @@ impl Queue {
     }
 
     pub(crate) fn written(&self, batch: &Batch) {
-        let mut state = self.lock();
-        state.weight -= batch.weight;
-        if let Some(change) = batch.changes.last() {
-            self.status.send_replace(Status { durable: change.sequence, failure: None });
-        }
-        self.progress.notify_all();
+        let durable = batch.changes.last().map(|change| change.sequence);
+        self.tell(|state| {
+            state.weight -= batch.weight;
+            state.status = Status { durable: durable.unwrap_or(state.status.durable), failure: None };
+        });
     }
 
     pub(crate) fn failed(&self, failure: Arc<Failure>) {
-        let _state = self.lock();
-        self.status.send_if_modified(|status| {
-            let is_news = status.failure.as_ref() != Some(&failure);
-            status.failure = Some(failure);
+        self.tell(|state| state.status.failure = Some(failure));
+    }
+
+    /// Changes the status, and tells those who wait for that.
+    fn tell(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let status = state.status.clone();
+        drop(state);
+        self.progress.notify_all();
+        self.news.send_if_modified(|old| {
+            let is_news = *old != status;
+            *old = status;
             is_news
         });
-        self.progress.notify_all();
     }
 
     /// Waits before another attempt; `false` when there is to be none.
@@ -242,12 +253,11 @@ impl Queue {
     pub(crate) fn wait_for(&self, sequence: Sequence) -> Result<(), StoreError> {
         let mut state = self.lock();
         loop {
-            let status = self.status();
-            if status.durable >= sequence {
+            if state.status.durable >= sequence {
                 return Ok(());
             }
-            if let Some(failure) = status.failure {
-                return Err(StoreError::Failed(failure));
+            if let Some(failure) = &state.status.failure {
+                return Err(StoreError::Failed(failure.clone()));
             }
             if state.phase != Phase::Running && state.pending.is_empty() {
                 return Err(StoreError::Closed);

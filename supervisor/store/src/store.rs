@@ -93,7 +93,7 @@ impl Store {
         self.queue.status()
     }
 
-    /// How far the disk has come, whenever that changes. Ends with the store.
+    /// How far the disk has come, whenever that changes. Ends with the store and its realms.
     pub fn watch(&self) -> watch::Receiver<Status> {
         self.queue.watch()
     }

@@ -148,6 +148,19 @@ fn a_change_is_durable_when_the_status_says_so() {
 }
 
 #[test]
+fn changes_are_taken_while_somebody_looks_at_the_status() {
+    let (_folder, store) = store();
+    let (realm, _) = open_realm(&store, "realm").unwrap();
+    let watch = store.watch();
+    let looked_at = watch.borrow();
+    realm.append(&world("w"), "x").unwrap();
+    store.flush().unwrap();
+    realm.append(&world("w"), "y").unwrap();
+    drop(looked_at);
+    store.flush().unwrap();
+}
+
+#[test]
 fn realms_are_apart_listed_and_deleted() {
     let (folder, store) = store();
     let (one_realm, _) = open_realm(&store, "one").unwrap();
@@ -263,7 +276,7 @@ fn a_record_larger_than_the_queue_goes_alone_and_one_beyond_the_limit_not_at_all
     let refused = realm.append(&world("w"), vec![7; Realm::MAX_BYTES + 1]);
     assert!(matches!(refused, Err(ChangeError::TooLarge { .. })));
     drop(realm);
-    assert_eq!(open_realm(&store, "realm").unwrap().1, one("w", &[7; 100_000]));
+    assert_eq!(open_realm(&store, "realm").unwrap().1, one("w", &vec![7; 100_000]));
 }
 
 #[test]

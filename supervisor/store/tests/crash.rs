@@ -1,5 +1,5 @@
 //! A process is killed with SIGKILL in the middle of its work: what it was told is durable is there, and nothing in part.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod support;
 #[path = "support/work.rs"]

@@ -1,5 +1,5 @@
 //! Stores of other versions: older ones are brought up to date, newer ones are refused.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod support;
 
