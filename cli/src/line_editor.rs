@@ -13,6 +13,7 @@ use std::{
     fmt,
     fs::File,
     io::{self, BufRead, BufReader, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
 };
@@ -229,8 +230,13 @@ fn edited_line(
         if !hold.begin_line() {
             return Ok(Entered::Interrupt);
         }
-        let read = editor.readline(&HeldPrompt { prompt, hold });
+        // The editor counts rows and columns in 16 bits, and fails on a text that has more.
+        let read = catch_unwind(AssertUnwindSafe(|| editor.readline(&HeldPrompt { prompt, hold })));
         hold.end_line();
+        let Ok(read) = read else {
+            hold.forget_line("cannot be shown");
+            continue;
+        };
         match read {
             Ok(line) => {
                 if remember == Remember::Yes && !line.trim().is_empty() {
@@ -242,7 +248,9 @@ fn edited_line(
             Err(ReadlineError::Interrupted) => return Ok(Entered::Interrupt),
             // Of the line there is nothing left that could be gone on with; what follows in the same paste would be
             // read as keys.
-            Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => hold.forget_line(),
+            Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                hold.forget_line("was not UTF-8");
+            }
             Err(ReadlineError::Signal(_)) => {}
             Err(error) => return Err(unreadable(error)),
         }

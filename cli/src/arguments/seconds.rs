@@ -10,8 +10,8 @@ pub(crate) fn step_timeout(text: &str) -> Result<Duration, String> {
     at_least(0.1, text)
 }
 
-/// The time that a completion may take.
-pub(crate) fn completion_timeout(text: &str) -> Result<Duration, String> {
+/// The time that a completion, or a client of a server, may take.
+pub(crate) fn server_timeout(text: &str) -> Result<Duration, String> {
     at_least(0.001, text)
 }
 

@@ -170,6 +170,8 @@ impl GenerationArguments {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
+
     use super::*;
 
     #[test]
@@ -184,6 +186,20 @@ mod tests {
         }
         assert!(choose("required", &[]).unwrap_err().contains("no tools"));
         assert!(choose("nope", &["look", "go"]).unwrap_err().contains("look, go"));
+    }
+
+    #[test]
+    fn sampling_is_the_model_s_unless_it_is_to_be_greedy() {
+        for (line, sampling) in [
+            (&["oam"][..], None),
+            (&["oam", "-g"], Some(Sampling::Greedy)),
+            (&["oam", "--greedy"], Some(Sampling::Greedy)),
+        ] {
+            let command = GenerationArguments::augment_args(clap::Command::new("oam"));
+            let mut read = command.try_get_matches_from(line).unwrap();
+            let generation = GenerationArguments::from_arg_matches_mut(&mut read).unwrap();
+            assert_eq!(generation.options().sampling, sampling);
+        }
     }
 
     #[test]

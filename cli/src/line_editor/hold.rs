@@ -91,9 +91,9 @@ impl Hold {
         }
     }
 
-    /// Drops a line that cannot be read, and what was typed with it.
-    pub(super) fn forget_line(&self) {
-        self.state().modes.forget_keys();
+    /// Drops a line that cannot be read, and what was typed with it; tells why.
+    pub(super) fn forget_line(&self, why: &str) {
+        self.state().modes.forget_keys(why);
     }
 
     /// The process goes on after a stop. Whether a line is being edited, which is to be shown again.

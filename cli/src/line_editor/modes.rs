@@ -96,12 +96,12 @@ impl QuietModes {
         let _ = self.tty.output.write_all(BRACKETED_PASTE_ON);
     }
 
-    /// Drops what has been typed or pasted and not been read.
-    pub(super) fn forget_keys(&mut self) {
+    /// Drops what has been typed or pasted and not been read; tells why.
+    pub(super) fn forget_keys(&mut self, why: &str) {
         // What cannot be dropped is read as if it were typed now.
         let _ = tcflush(&self.tty.input, FlushArg::TCIFLUSH);
         // Whoever cannot be told sees the empty line.
-        let _ = self.tty.output.write_all(b"(that was not UTF-8, and is forgotten)\r\n");
+        self.show(&format!("(that {why}, and is forgotten)\r\n"));
     }
 
     pub(super) fn show(&mut self, text: &str) {

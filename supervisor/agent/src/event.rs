@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     model::{ToolMode, Usage},
+    text_so_far::TextSoFar,
     tool::{ToolCall, ToolName, ToolRecord},
 };
 
@@ -47,7 +48,7 @@ pub struct TextEvent {
     /// What to append, or after a reset the whole text.
     pub delta: String,
     /// The whole answer so far.
-    pub text: Arc<str>,
+    pub text: TextSoFar,
     /// The model rewrote earlier text.
     pub is_reset: bool,
 }

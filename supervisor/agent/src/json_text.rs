@@ -38,9 +38,6 @@ impl Formatter for WireFormatter {
         #[expect(clippy::cast_possible_truncation, reason = "integral and within the range of i64")]
         if value.fract() == 0.0 && value.abs() < PLAIN_DIGITS_BELOW {
             CompactFormatter.write_i64(writer, value as i64)
-        } else if value.abs() >= f64::MAX {
-            // What was read as the largest double was beyond it.
-            CompactFormatter.write_null(writer)
         } else {
             CompactFormatter.write_f64(writer, value)
         }
@@ -173,7 +170,7 @@ mod tests {
             (json!(9_007_199_254_740_991_i64), "9007199254740991"),
             (json!(1e300), "1e+300"),
             (json!(u64::MAX), "18446744073709551615"),
-            (json!(-f64::MAX), "null"),
+            (json!(-f64::MAX), "-1.7976931348623157e+308"),
         ];
         for (value, text) in cases {
             assert_eq!(compact(&value), text);

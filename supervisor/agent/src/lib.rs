@@ -31,6 +31,7 @@ pub mod schema;
 mod scripted;
 mod steering;
 mod suspension;
+mod text_so_far;
 mod tool;
 mod tool_round;
 pub mod transcript;
@@ -53,6 +54,7 @@ pub use run::{Run, RunEvent};
 pub use scripted::{SCRIPT_LINE, Script, ScriptError, ScriptedModel};
 pub use steering::{ToolChoice, ToolPolicy};
 pub use suspension::{RoundCall, SuspendedTurn, TurnEnd};
+pub use text_so_far::TextSoFar;
 pub use tool::{
     CallId, LocalTool, RESPOND_DIRECTLY, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolName, ToolOutput,
     ToolRecord,

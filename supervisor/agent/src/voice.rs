@@ -6,21 +6,22 @@ use crate::{
     event::{TextEvent, TurnEvent},
     host::TurnHost,
     model::StepSink,
+    text_so_far::TextSoFar,
 };
 
 /// What the host has heard of the answer, and what the model has said of it in this step. The two differ after a
 /// retry or a step whose text was not the answer; then the host is told to start over.
 pub(crate) struct Voice {
     is_heard: bool,
-    shown: String,
-    said: String,
+    shown: TextSoFar,
+    said: TextSoFar,
     /// The host must be told to start over, whatever the model says next.
     must_reset: bool,
 }
 
 impl Voice {
     pub(crate) fn new(is_heard: bool) -> Self {
-        Self { is_heard, shown: String::new(), said: String::new(), must_reset: false }
+        Self { is_heard, shown: TextSoFar::default(), said: TextSoFar::default(), must_reset: false }
     }
 
     pub(crate) fn start_attempt(&mut self) {
@@ -28,44 +29,50 @@ impl Voice {
     }
 
     pub(crate) fn start_step(&mut self) {
-        self.said.clear();
+        self.said = TextSoFar::default();
     }
 
     fn say(&mut self, delta: &str, host: &mut dyn TurnHost) {
-        if self.is_heard && !delta.is_empty() {
-            self.said.push_str(delta);
+        if !self.is_heard || delta.is_empty() {
+            return;
+        }
+        let is_all_shown = self.said.is(&self.shown) && !self.must_reset;
+        self.said.push_str(delta);
+        if is_all_shown {
+            self.tell(delta.to_owned(), false, host);
+        } else {
             self.show(host);
         }
     }
 
     fn rewrite(&mut self, text: &str, host: &mut dyn TurnHost) {
         if self.is_heard {
-            text.clone_into(&mut self.said);
+            self.said = text.into();
             self.show(host);
         }
     }
 
     /// Makes what the host has heard equal the final answer.
     pub(crate) fn settle(&mut self, text: &str, host: &mut dyn TurnHost) {
-        if self.is_heard && (self.must_reset || self.shown != text) {
-            text.clone_into(&mut self.said);
+        if self.is_heard && (self.must_reset || self.shown.read(|shown| shown != text)) {
+            self.said = text.into();
             self.show(host);
         }
     }
 
     fn show(&mut self, host: &mut dyn TurnHost) {
-        let (delta, is_reset) = match self.said.strip_prefix(&*self.shown) {
-            Some("") if !self.must_reset => return,
-            Some(rest) if !self.must_reset => (rest.to_owned(), false),
-            _ => (self.said.clone(), true),
-        };
-        self.must_reset = false;
-        if is_reset {
-            self.shown.clone_from(&self.said);
-        } else {
-            self.shown.push_str(&delta);
+        let said = self.said.to_string();
+        match self.shown.read(|shown| said.strip_prefix(shown)) {
+            Some("") if !self.must_reset => {}
+            Some(rest) if !self.must_reset => self.tell(rest.to_owned(), false, host),
+            _ => self.tell(said, true, host),
         }
-        host.event(TurnEvent::Text(TextEvent { delta, text: self.said.as_str().into(), is_reset }));
+    }
+
+    fn tell(&mut self, delta: String, is_reset: bool, host: &mut dyn TurnHost) {
+        self.must_reset = false;
+        self.shown = self.said.clone();
+        host.event(TurnEvent::Text(TextEvent { delta, text: self.said.clone(), is_reset }));
     }
 }
 

@@ -369,7 +369,7 @@ async fn heard(agent: &Agent) -> (Vec<(String, bool)>, String) {
                     shown.clear();
                 }
                 shown.push_str(&text.delta);
-                assert_eq!(shown, *text.text, "text is the whole answer so far");
+                assert_eq!(shown, text.text.to_string(), "text is the whole answer so far");
                 events.push((text.delta, text.is_reset));
             }
             RunEvent::Completed(response) => assert_eq!(response.text, shown),

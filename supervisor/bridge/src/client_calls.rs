@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::message::ClientReply;
+use crate::message::{ClientReply, place_of_infinite};
 
 /// The id of a request that the bridge makes: `t-<n>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,6 +88,9 @@ fn tool_output(reply: ClientReply) -> ToolOutput {
         }
         ClientReply::Result(result) => result,
     };
+    if let Some(place) = place_of_infinite(&result) {
+        return ToolOutput::Error(format!("'result{place}' must be a finite number."));
+    }
     let (output, is_error) = match result {
         Value::Object(mut members) => {
             let is_error = members.get("isError") == Some(&Value::Bool(true));
@@ -122,6 +125,10 @@ mod tests {
             (json!("just text"), ToolOutput::Text("just text".into())),
             (json!([1]), ToolOutput::Json(json!([1]))),
             (Value::Null, ToolOutput::Json(Value::Null)),
+            (
+                json!({"output": {"hp": f64::MAX}}),
+                ToolOutput::Error("'result.output.hp' must be a finite number.".into()),
+            ),
         ];
         for (result, output) in cases {
             assert_eq!(tool_output(ClientReply::Result(result.clone())), output, "{result}");

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::message::{BridgeError, MAX_EXACT_INTEGER};
+use crate::message::{BridgeError, MAX_EXACT_INTEGER, place_of_infinite};
 
 /// The longest time limit that a client may set.
 const MAX_SECONDS: f64 = 86_400.0;
@@ -46,12 +46,19 @@ impl TimeLimit {
 }
 
 impl Params<'static> {
-    /// The parameters of a request. Absent ones are an empty object.
+    /// The parameters of a request. Absent ones are an empty object. None may be or hold a number beyond the range of
+    /// doubles.
     pub fn new(params: Option<Value>) -> Result<Self, BridgeError> {
-        match params {
-            None | Some(Value::Null) => Ok(Self::root(Map::new())),
-            Some(Value::Object(members)) => Ok(Self::root(members)),
-            Some(_) => Err(BridgeError::invalid_params("params must be an object.")),
+        let params = params.unwrap_or_default();
+        let infinite = place_of_infinite(&params);
+        match (params, infinite) {
+            (Value::Null, _) => Ok(Self::root(Map::new())),
+            (Value::Object(members), None) => Ok(Self::root(members)),
+            (Value::Object(_), Some(place)) => {
+                let name = place.trim_start_matches('.');
+                Err(BridgeError::invalid_params(format!("Parameter '{name}' must be a finite number.")))
+            }
+            _ => Err(BridgeError::invalid_params("params must be an object.")),
         }
     }
 
@@ -142,17 +149,14 @@ impl<'a> Params<'a> {
         self.in_range(name, value, min, max)
     }
 
-    /// A finite number of at least `min`, if given.
+    /// A number of at least `min`, if given.
     pub fn optional_number(&self, name: &str, min: f64) -> Result<Option<f64>, BridgeError> {
         self.optional_number_in(name, min, f64::INFINITY)
     }
 
-    /// A finite number from `min` to `max`, if given.
+    /// A number from `min` to `max`, if given.
     pub fn optional_number_in(&self, name: &str, min: f64, max: f64) -> Result<Option<f64>, BridgeError> {
         let value = self.typed(name, "a number", Value::as_f64)?;
-        if value.is_some_and(|value| !crate::message::is_finite(value)) {
-            return Err(self.invalid(name, "must be a finite number."));
-        }
         self.in_range(name, value, min, max)
     }
 

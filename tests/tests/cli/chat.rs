@@ -213,9 +213,13 @@ fn flags_reach_the_turns() {
     assert!(told.stdout.ends_with("No more.\n") && !told.stderr.contains("\"order\""), "{told:?}");
     let told = choice(&["--max-tool-calls", "1"], json!([call, call, {"text": "Enough."}]), "Go!\n");
     assert_eq!(told.stderr.matches("{\"order\"").count(), 1, "{told:?}");
-    let told =
-        choice(&["--tool-choice", "none", "-g", "--temperature", "0.5"], json!([{"text": "Yes."}]), "Go!\n");
-    assert!(told.stdout.ends_with("Yes.\n"), "{told:?}");
+    let told = choice(&["--tool-choice", "none"], json!([call, {"text": "Yes."}]), "Go!\n");
+    assert!(!told.stderr.contains("\"order\""), "{told:?}");
+    let generation = ["-g", "--temperature", "0.5", "--max-tokens", "20", "--save-transcript", "c.json"];
+    let told = choice(&generation, json!([{"text": "Yes."}]), "Go!\n");
+    let entries = told.saved("c.json")["transcript"]["transcript"]["entries"].clone();
+    let prompt = entries.as_array().unwrap().iter().find(|entry| entry["role"] == "user").unwrap();
+    assert_eq!(prompt["options"], json!({"temperature": 0.5, "maximumResponseTokens": 20}));
 }
 
 #[test]

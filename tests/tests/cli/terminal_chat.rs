@@ -104,6 +104,19 @@ fn bytes_that_are_no_text_end_neither_the_line_editor_nor_the_chat() {
 }
 
 #[test]
+fn a_text_that_cannot_be_shown_ends_neither_the_line_editor_nor_the_chat() {
+    let terminal = chat([]).script(&echoes()).env("TERM_PROGRAM", "Apple_Terminal").start();
+    // One character to the eye, and wider than any terminal.
+    terminal
+        .cursor_line_is("›")
+        .paste(&"\u{1100}".repeat(33_000))
+        .shows("cannot be shown")
+        .cursor_line_is("›");
+    terminal.enter("Hello!").shows("You said: Hello!").cursor_line_is("›");
+    terminal.press(keys::CTRL_D).ends_with(0);
+}
+
+#[test]
 fn a_pasted_text_is_one_message_with_all_its_lines() {
     let terminal = chat(["--save-transcript", "saved.json"]).script(&echoes()).start();
     terminal.cursor_line_is("›").press("See: ").paste("one\ntwo\n/exit\n\nfünf").cursor_line_is("fünf");

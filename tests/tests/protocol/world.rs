@@ -22,6 +22,30 @@ fn get(oam: &mut Oam, path: &str) -> Value {
     oam.ok("world/get", json!({"world": "w", "path": path}))
 }
 
+#[test]
+fn a_number_that_is_not_finite_is_refused_and_nothing_is_written() {
+    let mut oam = with_world(json!({"hp": 1}));
+    for (method, params, place) in [
+        ("world/set", r#""path":"hp","value":1e400"#, "value"),
+        ("world/set", r#""value":{"hp":[1,-1e400]}"#, "value.hp[1]"),
+        ("world/merge", r#""patch":{"player":{"gold":1e400}}"#, "patch.player.gold"),
+        ("world/create", r#""state":{"hp":1e400}"#, "state.hp"),
+    ] {
+        let world = if method == "world/create" { "other" } else { "w" };
+        oam.send_opaque(
+            "big",
+            &format!(
+                r#"{{"jsonrpc":"2.0","id":"big","method":"{method}","params":{{"world":"{world}",{params}}}}}"#
+            ),
+        );
+        let error = oam.wait_fails(&"big".into());
+        assert_eq!((error.code, error.name.as_str()), (-32602, "invalid_params"), "{params}");
+        assert_eq!(error.message, format!("Parameter '{place}' must be a finite number."));
+    }
+    assert_eq!(state(&mut oam), json!({"hp": 1}));
+    assert_eq!(oam.ok("world/list", json!({}))["worlds"].as_array().unwrap().len(), 1);
+}
+
 /// `{world, path, version}` as text, so that the order of members counts.
 fn write(oam: &mut Oam, method: &str, params: Value) -> String {
     let mut all = json!({"world": "w"});

@@ -5,7 +5,10 @@ use std::process::Command;
 use oam_tests::script::{error, text};
 use serde_json::{Value, json};
 
-use crate::run::{said, said_with, serve};
+use crate::{
+    run::{said, said_with, serve},
+    workers::worker,
+};
 
 #[test]
 fn the_model_has_the_names_that_were_given() {
@@ -35,7 +38,7 @@ fn all_requests_together_play_the_script_once() {
 #[test]
 fn the_server_s_instructions_come_before_those_of_the_request() {
     let server =
-        serve(["-i", "oam-script: [{\"text\": \"As I was told.\"}]", "--worker", &worker()]).listens();
+        serve(["-i", "oam-script: [{\"text\": \"As I was told.\"}]", "--worker", &worker("")]).listens();
     let messages = json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello?"}]);
     let answer = server.complete(json!({"messages": messages})).json();
     assert_eq!(answer["choices"][0]["message"]["content"], "As I was told.");
@@ -96,6 +99,26 @@ fn pages_get_answers_only_from_origins_that_are_allowed() {
 }
 
 #[test]
+fn a_name_that_the_server_is_reached_under_can_be_allowed() {
+    for (arguments, status) in [(&[][..], 421), (&["--allow-host", "studio.example"], 200)] {
+        let server = serve(arguments.iter().copied()).script(json!([])).listens();
+        assert_eq!(server.get("http://studio.example/health").status, status, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_silent_stream_carries_comments_as_often_as_wanted() {
+    let worker = worker("--piece-delay 500");
+    let script = r#"oam-script: [{"text": "One two", "chunks": 2}]"#;
+    for (seconds, is_wanted) in [("0.05", true), ("0", false)] {
+        let server = serve(["--keep-alive", seconds, "-i", script, "--worker", &worker]).listens();
+        let stream = server.ask(said_with("Hello?", json!({"stream": true}))).whole().body;
+        assert!(stream.contains("[DONE]"), "{stream}");
+        assert_eq!(stream.contains(": keep-alive\n"), is_wanted, "{stream}");
+    }
+}
+
+#[test]
 fn a_recorded_server_can_be_played_again() {
     let server =
         serve([]).script(json!([text("Amber."), text("Gold.")])).env("OAM_RECORD", "r.json").listens();
@@ -110,8 +133,4 @@ fn a_recorded_server_can_be_played_again() {
     let server = serve([]).file("script.json", &recording).env("OAM_SCRIPT", "script.json").listens();
     // Steps are recognized by what they ask.
     assert_eq!((ask(&server, "Another?"), ask(&server, "One?")), (json!("Gold."), json!("Amber.")));
-}
-
-fn worker() -> String {
-    crate::workers::worker("")
 }

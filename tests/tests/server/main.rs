@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
 
 mod answers;
+mod crowds;
 mod http;
 mod limits;
 mod run;

@@ -26,6 +26,7 @@ fn a_server_that_cannot_start_says_why_and_ends_with_the_code_for_it() {
         (&["--port", "65536"], 2, "65536"),
         (&["--max-concurrent", "0"], 2, "--max-concurrent"),
         (&["--timeout", "0"], 2, "0.001"),
+        (&["--client-timeout", "0"], 2, "0.001"),
         (&["--log-level", "loud"], 2, "loud"),
         (&["--bogus"], 2, "--bogus"),
         (&["--workers", "2", "--worker", "no-such-program"], 2, "no-such-program"),
@@ -151,4 +152,11 @@ fn the_log_says_as_much_as_it_is_asked_to() {
         assert_eq!(log.contains("[info] POST /v1/chat/completions"), wanted, "{level}: {log}");
         assert!(wanted || log.is_empty(), "{level}: {log}");
     }
+}
+
+#[test]
+fn more_connections_than_the_system_allows_are_warned_of() {
+    let most = usize::MAX.to_string();
+    let log = serve(["--max-connections", &most]).script(json!([text("Hello.")])).listens().stops();
+    assert!(log.contains(&format!("[warning] --max-connections {most}: ")), "{log}");
 }

@@ -9,7 +9,10 @@ use oam_tests::{
 };
 use serde_json::json;
 
-use crate::run::{said, said_with, serve};
+use crate::{
+    run::{said, said_with, serve},
+    workers::worker,
+};
 
 #[test]
 fn signals_stop_it_in_order() {
@@ -22,14 +25,9 @@ fn signals_stop_it_in_order() {
     }
 }
 
-/// A worker that says a word at a time.
-fn slow_worker() -> String {
-    crate::workers::worker("--piece-delay 50")
-}
-
 #[test]
 fn an_open_stream_comes_to_its_end_when_it_is_told_to_stop() {
-    let server = serve(["--worker", &slow_worker()]).listens();
+    let server = serve(["--worker", &worker("--piece-delay 50")]).listens();
     let port = server.port();
     let prompt = "one two three four five six seven eight nine ten";
     let mut stream = server.ask(said_with(prompt, json!({"stream": true})));

@@ -27,7 +27,7 @@ fn check(oam: &str, settings: &str) -> (String, String, bool) {
 fn a_report_has_every_point_and_every_check() {
     let (said, report, passed) = check(oam_binary().to_str().unwrap(), "{}");
     assert!(passed, "{said}");
-    for point in 0..=9 {
+    for point in 0..=10 {
         assert!(report.contains(&format!("{point}. ")), "point {point} is missing: {report}");
     }
     assert_eq!(report.lines().filter(|line| line.starts_with("ok    ")).count(), 14, "{report}");

@@ -70,8 +70,12 @@ pub(crate) struct ServeArguments {
     max_connections: NonZeroUsize,
 
     /// For a completion, waiting included.
-    #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::completion_timeout)]
+    #[arg(long, value_name = "SECONDS", default_value = "120", allow_negative_numbers = true, value_parser = seconds::server_timeout)]
     timeout: Duration,
+
+    /// For a client: to deliver a request, between requests, and to read on.
+    #[arg(long, value_name = "SECONDS", default_value = "30", allow_negative_numbers = true, value_parser = seconds::server_timeout)]
+    client_timeout: Duration,
 
     /// Comments in silent streams; 0: none.
     #[arg(long, value_name = "SECONDS", default_value = "15", allow_negative_numbers = true, value_parser = seconds::any)]
@@ -131,7 +135,11 @@ impl ServeArguments {
             api_key: self.key()?,
             allowed_origins: self.allow_origin.clone(),
             allowed_hosts: self.allow_host.clone(),
-            limits: HttpLimits { connections: self.max_connections, ..HttpLimits::default() },
+            limits: HttpLimits {
+                connections: self.max_connections,
+                request_time: self.client_timeout,
+                ..HttpLimits::default()
+            },
             keep_alive: (!self.keep_alive.is_zero()).then_some(self.keep_alive),
             drain: self.drain,
             metrics,

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod banner;
+mod descriptors;
 mod worker_numbers;
 
 use std::{pin::pin, process::ExitCode};
@@ -66,6 +67,7 @@ async fn serve_model(
     let config = arguments.server(metrics.clone())?;
     let (address, needs_key) = (config.tcp.clone(), config.api_key.is_some());
     warn_of_openness(&config);
+    descriptors::make_room(config.limits.connections);
     let server = Server::start(config, completions)
         .await
         .map_err(|error| Failure::new(FailureCode::ServerStart, error.to_string()))?;

@@ -14,4 +14,4 @@ pub use envelope::{CallRequest, ClientReply, Incoming, Rejected, parse_call, par
 pub use error::BridgeError;
 pub use id::{MAX_EXACT_INTEGER, NumericId, RequestId};
 pub use outgoing::{EventContext, Members, Outgoing, Payload};
-pub(crate) use strict_json::is_finite;
+pub(crate) use strict_json::place_of_infinite;

@@ -2,24 +2,37 @@
 //!
 //! * One byte order mark may stand before each message: a client that writes one per write does no harm.
 //! * Bytes that are not UTF-8 become U+FFFD, which is text within strings and a syntax error elsewhere.
-//! * A number beyond the range of doubles is read as the largest double. Code that needs a finite number
-//!   refuses that value ([`is_finite`]).
+//! * A number beyond the range of doubles is read as the largest double, so that the rest of the message can be told.
+//!   Whoever would use such a number refuses it ([`place_of_infinite`]).
 //! * More than [`MAX_DEPTH`] nested arrays and objects are an error, so that nothing that walks a value runs
 //!   deep.
 
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
-use serde_json::{Deserializer, de::StrRead};
+use serde_json::{Deserializer, Value, de::StrRead};
 
 /// How many arrays and objects may be nested, the message itself included.
 const MAX_DEPTH: usize = 100;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Whether a number that a message holds was within the range of doubles.
-pub(crate) fn is_finite(value: f64) -> bool {
-    value.abs() < f64::MAX
+/// Where in a value, `.members[0]`, a number is that was beyond the range of doubles.
+pub(crate) fn place_of_infinite(value: &Value) -> Option<String> {
+    match value {
+        Value::Number(number) => {
+            number.as_f64().is_some_and(|number| number.abs() >= f64::MAX).then(String::new)
+        }
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            let within = place_of_infinite(item)?;
+            Some(format!("[{index}]{within}"))
+        }),
+        Value::Object(members) => members.iter().find_map(|(name, member)| {
+            let within = place_of_infinite(member)?;
+            Some(format!(".{name}{within}"))
+        }),
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
 }
 
 /// Reads a line with `parse`; `None` when it is blank. The error is a sentence that says where the line stops
@@ -158,7 +171,7 @@ fn error_text(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -259,8 +272,15 @@ mod tests {
         let line = format!("[1e999,-1e999,{},\"1e999 \\\" -1e999\",2]", "9".repeat(400));
         let value = read_value(line.as_bytes()).unwrap().unwrap();
         assert_eq!(value, json!([f64::MAX, f64::MIN, f64::MAX, "1e999 \" -1e999", 2]));
-        assert!(!is_finite(value[0].as_f64().unwrap()) && !is_finite(value[1].as_f64().unwrap()));
-        assert!(is_finite(1e308));
+        for (place, value) in [
+            (Some(""), &value[0]),
+            (Some(""), &value[1]),
+            (Some("[0]"), &value),
+            (Some(".b.c[1]"), &json!({"a": [1, u64::MAX], "b": {"c": [0, f64::MAX]}})),
+            (None, &json!({"a": [1e308, -1e308, "1e999", null, true, {}]})),
+        ] {
+            assert_eq!(place_of_infinite(value).as_deref(), place, "{value}");
+        }
     }
 
     #[test]

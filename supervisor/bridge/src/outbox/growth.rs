@@ -1,6 +1,6 @@
 //! How an answer grows: an event that can take in the events after it.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use oam_agent::{TextEvent, json_text};
 use serde::Serialize;
@@ -45,18 +45,20 @@ impl Growth<'_> {
             LineReset { line: &'e str },
         }
 
-        let event = match self {
-            Self::Text(event) => {
-                let TextEvent { delta, text, is_reset } = &**event;
-                // What was merged behind a reset is in the text alone.
-                let delta = if *is_reset { text } else { &**delta };
-                Event::Text { delta, text, is_reset: *is_reset }
-            }
-            Self::LineDelta(delta) => Event::LineDelta { delta },
-            Self::LineReset(line) => Event::LineReset { line },
+        let mut write = |event: Event<'_>| {
+            context.write_notification(out, |out| json_text::write(out, &event));
+            out.push(b'\n');
         };
-        context.write_notification(out, |out| json_text::write(out, &event));
-        out.push(b'\n');
+        match self {
+            Self::Text(event) => event.text.read(|text| {
+                let TextEvent { delta, is_reset, .. } = &**event;
+                // What was merged behind a reset is in the text alone.
+                let delta = if *is_reset { text } else { delta };
+                write(Event::Text { delta, text, is_reset: *is_reset });
+            }),
+            Self::LineDelta(delta) => write(Event::LineDelta { delta }),
+            Self::LineReset(line) => write(Event::LineReset { line }),
+        }
     }
 }
 
@@ -81,5 +83,5 @@ fn append_text(event: &mut TextEvent, next: &TextEvent) {
     } else if !event.is_reset {
         event.delta.push_str(&next.delta);
     }
-    event.text = Arc::clone(&next.text);
+    event.text = next.text.clone();
 }

@@ -227,10 +227,10 @@ impl TurnHost for Ear<'_> {
             self.records.push(Arc::clone(record));
         }
         let Some(stream) = &mut self.stream else { return };
-        let draft = match &event {
+        let heard = match &event {
             TurnEvent::ModelStep { .. } => return,
-            TurnEvent::Text(text) => self.reader.text_so_far(&text.text),
-            TurnEvent::Partial { value } => self.reader.structured_so_far(value),
+            TurnEvent::Text(event) => event.text.read(|text| stream.show(self.reader.text_so_far(text))),
+            TurnEvent::Partial { value } => stream.show(self.reader.structured_so_far(value)),
             TurnEvent::ToolCallStarted { call, execution } => {
                 let (call, execution) = (Arc::clone(call), *execution);
                 return self.host.event(DialogueEvent::ToolCallStarted { call, execution });
@@ -239,7 +239,7 @@ impl TurnHost for Ear<'_> {
                 return self.host.event(DialogueEvent::ToolCallCompleted { record: Arc::clone(record) });
             }
         };
-        for event in stream.show(draft) {
+        for event in heard {
             self.host.event(event);
         }
     }

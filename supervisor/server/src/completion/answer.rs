@@ -51,14 +51,9 @@ impl Answer {
             return Ok(String::new());
         }
         let held = if index == 0 { String::new() } else { self.end_step()? };
+        self.step_start = if index == 0 { 0 } else { self.text.len() };
+        self.follows_text = self.step_start > 0;
         self.is_fresh = true;
-        if index > 0 {
-            self.step_start = self.text.len();
-            self.follows_text = !self.text.is_empty();
-        } else {
-            self.step_start = 0;
-            self.follows_text = false;
-        }
         self.begin_anew();
         Ok(held)
     }
@@ -66,7 +61,11 @@ impl Answer {
     /// The current step said more. Returns what is to be sent.
     pub(super) fn hear(&mut self, event: &TextEvent) -> Result<String, Restarted> {
         // Events tell what to append to the text of the step before, where that is the same.
-        if event.is_reset || self.is_fresh { self.say_anew(&event.text) } else { self.say(&event.delta) }
+        if event.is_reset || self.is_fresh {
+            event.text.read(|text| self.say_anew(text))
+        } else {
+            self.say(&event.delta)
+        }
     }
 
     /// The whole text of the current step, the last one, is `text`. Returns what is to be sent.
@@ -82,7 +81,7 @@ impl Answer {
             return Ok(String::new());
         }
         let held = self.filter.finish();
-        let held = self.take(held)?;
+        let held = self.take(&held)?;
         if self.said < self.text.len() { Err(Restarted) } else { Ok(held) }
     }
 
@@ -114,34 +113,26 @@ impl Answer {
     fn say(&mut self, text: &str) -> Result<String, Restarted> {
         self.is_fresh = false;
         let certain = self.filter.push(text);
-        let sent = self.take(certain)?;
+        let sent = self.take(&certain)?;
         if self.filter.is_stopped() && self.said < self.text.len() { Err(Restarted) } else { Ok(sent) }
     }
 
     /// Takes text that is certain; returns what of it is new.
-    fn take(&mut self, certain: String) -> Result<String, Restarted> {
-        let before = &self.text.as_bytes()[self.said..];
-        let repeated = before.len().min(certain.len());
-        if before[..repeated] != certain.as_bytes()[..repeated] {
-            return Err(Restarted);
-        }
-        self.said += repeated;
-        if repeated == certain.len() {
+    fn take(&mut self, certain: &str) -> Result<String, Restarted> {
+        let before = &self.text[self.said..];
+        if before.starts_with(certain) {
+            self.said += certain.len();
             return Ok(String::new());
         }
-        // All that was sent has been repeated, so the rest begins with a whole character.
-        let mut new = certain;
-        new.drain(..repeated);
+        let new = certain.strip_prefix(before).ok_or(Restarted)?;
+        let sent = self.text.len();
         if std::mem::take(&mut self.follows_text) {
             self.text.push_str(BETWEEN_STEPS);
             self.step_start = self.text.len();
-            self.text.push_str(&new);
-            self.said = self.text.len();
-            return Ok(format!("{BETWEEN_STEPS}{new}"));
         }
-        self.text.push_str(&new);
+        self.text.push_str(new);
         self.said = self.text.len();
-        Ok(new)
+        Ok(self.text[sent..].to_owned())
     }
 }
 

@@ -77,31 +77,26 @@ impl Catalog {
         models.binary_search_by(|model| model.id.as_str().cmp(id)).ok().map(|at| &models[at])
     }
 
+    /// The model with this id or alias.
+    fn named(&self, name: &str) -> Option<&ServedModel> {
+        self.served(name).or_else(|| self.served(self.config.aliases.get(name)?))
+    }
+
     pub(super) fn models(&self) -> Bytes {
-        let models = self.config.models.iter().map(|model| self.entry(model, None));
-        let aliases = self.config.aliases.keys().filter_map(|alias| self.named(alias));
-        json(&json!({"object": "list", "data": models.chain(aliases).collect::<Vec<_>>()}))
+        let ids = self.config.models.iter().map(|model| &model.id);
+        let entries: Vec<_> =
+            ids.chain(self.config.aliases.keys()).filter_map(|name| self.entry(name)).collect();
+        json(&json!({"object": "list", "data": entries}))
     }
 
     pub(super) fn model(&self, name: &str) -> Result<Bytes, ApiError> {
-        self.named(name).map(|entry| json(&entry)).ok_or_else(|| ApiError::model_not_found(name))
+        self.entry(name).map(|entry| json(&entry)).ok_or_else(|| ApiError::model_not_found(name))
     }
 
-    fn named<'a>(&'a self, name: &'a str) -> Option<ModelEntry<'a>> {
-        match self.served(name) {
-            Some(model) => Some(self.entry(model, None)),
-            None => Some(self.entry(self.served(self.config.aliases.get(name)?)?, Some(name))),
-        }
-    }
-
-    fn entry<'a>(&self, model: &'a ServedModel, alias: Option<&'a str>) -> ModelEntry<'a> {
-        ModelEntry {
-            id: alias.unwrap_or(&model.id),
-            object: "model",
-            created: self.created,
-            owned_by: &model.owned_by,
-            parent: alias.map(|_| &*model.id),
-        }
+    fn entry<'a>(&'a self, name: &'a str) -> Option<ModelEntry<'a>> {
+        let ServedModel { id, owned_by, .. } = self.named(name)?;
+        let parent = (id != name).then_some(id.as_str());
+        Some(ModelEntry { id: name, object: "model", created: self.created, owned_by, parent })
     }
 
     pub(super) fn health(&self, queue: &Queue) -> Health {
@@ -128,9 +123,7 @@ impl Catalog {
 
 impl request::Catalog for Catalog {
     fn resolve_model(&self, name: Option<&str>) -> Option<&str> {
-        let name = name.unwrap_or(&self.config.default_model);
-        let served = self.served(name).or_else(|| self.served(self.config.aliases.get(name)?))?;
-        Some(&served.id)
+        self.named(name.unwrap_or(&self.config.default_model)).map(|model| &*model.id)
     }
 
     fn has_tool(&self, name: &str) -> bool {

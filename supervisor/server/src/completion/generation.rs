@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    Agent, AgentError, AgentOptions, AgentSetup, CallId, CallIds, ErrorCode, NoHost, Tool, ToolCall,
-    ToolOutput, ToolPolicy, TurnClient, TurnEnd, TurnEvent, TurnHost, TurnOptions, Usage, json_text,
+    Agent, AgentError, AgentOptions, AgentSetup, CallIds, ErrorCode, NoHost, Tool, ToolPolicy, TurnEnd,
+    TurnOptions, Usage,
 };
-use serde::Serialize;
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::mpsc;
 
 use super::{
-    answer::{Answer, Restarted},
+    answer::Answer,
     catalog::Catalog,
+    completed::{Call, Completed, Output, TokenUsage},
     config::ServedModel,
     history::History,
     json_answer,
+    listener::Listener,
 };
 use crate::{
     api_error::ApiError,
@@ -24,74 +24,6 @@ use crate::{
 
 /// How many characters are taken for a token where nobody counts.
 const CHARACTERS_PER_TOKEN: u64 = 4;
-
-/// What a completion comes to.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Completed {
-    pub(crate) output: Output,
-    pub(crate) usage: TokenUsage,
-}
-
-/// What the model gave.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Output {
-    /// An answer.
-    Text { text: String, is_cut: bool },
-    /// Calls that the client is to execute; at least one.
-    ToolCalls(Vec<Call>),
-    /// Why it will not answer.
-    Refusal(String),
-}
-
-/// A call that the client is to execute.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Call {
-    pub(crate) id: CallId,
-    pub(crate) name: String,
-    /// The JSON text of an object.
-    pub(crate) arguments: String,
-}
-
-/// Why an answer ends where it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Finish {
-    Stop,
-    Length,
-    ToolCalls,
-}
-
-/// Tokens that a completion used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TokenUsage {
-    pub(crate) prompt: u64,
-    pub(crate) completion: u64,
-    /// Those of the prompt that the model had cached.
-    pub(crate) cached: u64,
-}
-
-impl Output {
-    pub(crate) fn finish(&self) -> Finish {
-        match self {
-            Self::Text { is_cut: true, .. } => Finish::Length,
-            Self::Text { .. } | Self::Refusal(_) => Finish::Stop,
-            Self::ToolCalls(_) => Finish::ToolCalls,
-        }
-    }
-}
-
-impl TokenUsage {
-    pub(crate) fn total(self) -> u64 {
-        self.prompt.saturating_add(self.completion)
-    }
-}
-
-impl From<Usage> for TokenUsage {
-    fn from(usage: Usage) -> Self {
-        let Usage { input_tokens, cached_input_tokens, output_tokens } = usage;
-        Self { prompt: input_tokens, completion: output_tokens, cached: cached_input_tokens }
-    }
-}
 
 /// Where the pieces of an answer go, in a streamed completion.
 pub(super) type Pieces = mpsc::UnboundedSender<String>;
@@ -225,7 +157,7 @@ pub(super) fn characters(text: &str) -> u64 {
 }
 
 /// How a turn ended.
-enum End {
+pub(super) enum End {
     /// With an answer. Its usage, and that of its last step; none when it was cut by us.
     Text {
         text: String,
@@ -234,26 +166,19 @@ enum End {
     ToolCalls(Vec<Call>),
 }
 
-enum Failure {
+pub(super) enum Failure {
     Agent(AgentError),
     Other(ApiError),
 }
 
 impl End {
-    fn of(end: TurnEnd) -> Self {
+    pub(super) fn of(end: TurnEnd) -> Self {
         match end {
             TurnEnd::Completed(response) => {
                 Self::Text { text: response.text, usage: Some((response.usage, response.answer_usage)) }
             }
             TurnEnd::Suspended(turn) => Self::ToolCalls(turn.pending().map(|call| Call::of(call)).collect()),
         }
-    }
-}
-
-impl Call {
-    fn of(call: &ToolCall) -> Self {
-        // The conversation knows it by the model's own id; the client gets one that it can use for ever.
-        Self { id: CallId::random(), name: call.name.clone(), arguments: json_text::compact(&call.arguments) }
     }
 }
 
@@ -269,80 +194,4 @@ fn in_format(end: End, format: &AnswerFormat, pieces: Option<&Pieces>) -> Result
         let _ = pieces.send(text.clone());
     }
     Ok(End::Text { text, usage })
-}
-
-/// Hears an answer in prose grow, and ends the turn when no more of it is wanted.
-struct Listener {
-    answer: Answer,
-    pieces: Option<Pieces>,
-    /// What was sent does not hold any more.
-    is_restarted: bool,
-    /// Cancelled when no more is wanted.
-    enough: CancellationToken,
-}
-
-impl Listener {
-    fn new(answer: Answer, pieces: Option<Pieces>) -> Self {
-        Self { answer, pieces, is_restarted: false, enough: CancellationToken::new() }
-    }
-
-    async fn run(mut self, agent: &Agent, prompt: &str, options: &TurnOptions) -> Result<End, Failure> {
-        let enough = self.enough.clone();
-        let turn = agent.respond_or_suspend(prompt, options, &mut self);
-        let end = enough.run_until_cancelled(turn).await;
-        let rest = match &end {
-            _ if self.is_restarted || self.answer.is_stopped() => Ok(String::new()),
-            Some(Ok(TurnEnd::Completed(response))) => self.answer.finish(&response.text),
-            Some(Ok(TurnEnd::Suspended(_))) => self.answer.end_step(),
-            Some(Err(_)) | None => Ok(String::new()),
-        };
-        self.send(rest);
-        if self.is_restarted {
-            return Err(Failure::Other(ApiError::generation_restarted()));
-        }
-        if self.answer.is_stopped() {
-            return Ok(End::Text { text: self.answer.step_text().to_owned(), usage: None });
-        }
-        end.unwrap_or(Err(AgentError::Cancelled)).map(End::of).map_err(Failure::Agent)
-    }
-
-    fn send(&mut self, text: Result<String, Restarted>) {
-        match text {
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => {
-                if let Some(pieces) = &self.pieces {
-                    // Nobody listens any more when the completion is about to be cancelled.
-                    let _ = pieces.send(text);
-                }
-            }
-            Err(Restarted) => self.is_restarted = true,
-        }
-        if self.is_restarted || self.answer.is_stopped() {
-            self.enough.cancel();
-        }
-    }
-}
-
-impl TurnClient for Listener {
-    fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
-        NoHost.call_client(call)
-    }
-
-    fn step_interrupted(&mut self, why: &str) {
-        tracing::info!("a step was interrupted and played again: {why}");
-    }
-}
-
-impl TurnHost for Listener {
-    fn event(&mut self, event: TurnEvent) {
-        if self.is_restarted {
-            return;
-        }
-        let text = match event {
-            TurnEvent::ModelStep { step } => self.answer.begin_step(step.index),
-            TurnEvent::Text(event) => self.answer.hear(&event),
-            _ => return,
-        };
-        self.send(text);
-    }
 }

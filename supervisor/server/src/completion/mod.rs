@@ -1,16 +1,18 @@
 //! Completions: from a request's body to its answer, or to the events of a stream.
 //!
 //! A request that can be used waits for its turn ([`queue`]), becomes an agent with one turn ([`generation`], [`history`]),
-//! whose answer is watched while it grows ([`answer`], [`stop_filter`]) and told in the words of an API ([`teller`],
+//! whose answer is watched while it grows ([`listener`], [`answer`], [`stop_filter`]) and told in the words of an API ([`teller`],
 //! [`stream`]).
 
 mod answer;
 mod catalog;
+mod completed;
 mod config;
 mod generation;
 mod history;
 mod image_files;
 mod json_answer;
+mod listener;
 mod queue;
 mod stop_filter;
 mod stream;
@@ -31,9 +33,9 @@ use crate::{
 };
 use catalog::Catalog;
 pub use catalog::Health;
+pub(crate) use completed::{Call, Completed, Finish, Output, TokenUsage};
 pub use config::{CompletionsConfig, ConfigError, Limits, ServedModel};
 use generation::Pieces;
-pub(crate) use generation::{Call, Completed, Finish, Output, TokenUsage};
 use queue::{Place, Queue};
 pub use stream::CompletionStream;
 pub(crate) use teller::Teller;
@@ -43,6 +45,9 @@ pub(crate) use teller::Teller;
 pub struct Completions {
     inner: Arc<Inner>,
 }
+
+/// Bodies of at least so many bytes are read where nobody waits for it; it takes longer than handing them over.
+const LARGE_BODY: usize = 64 * 1024;
 
 #[derive(Debug)]
 struct Inner {
@@ -68,20 +73,34 @@ impl Completions {
 
     /// Answers `POST /v1/chat/completions`. A stream is returned when its first event is there: what fails before is an
     /// error. Dropping the future cancels the completion, also while it waits for its turn.
-    pub async fn chat(&self, body: &[u8]) -> Result<CompletionReply, ApiError> {
+    pub async fn chat(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
-        let ChatRequest { completion, stream } = ChatRequest::read(body, &self.inner.catalog)?;
+        let ChatRequest { completion, stream } = self.read(body, ChatRequest::read).await?;
         let teller = ChatTeller::new(completion.model.clone(), stream);
         self.complete(completion, stream.is_some(), Box::new(teller), deadline).await
     }
 
     /// Answers `POST /v1/responses`, in the same way.
-    pub async fn respond(&self, body: &[u8]) -> Result<CompletionReply, ApiError> {
+    pub async fn respond(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
         let ResponseRequest { completion, is_streamed, echo } =
-            ResponseRequest::read(body, &self.inner.catalog)?;
+            self.read(body, ResponseRequest::read).await?;
         let teller = ResponseTeller::new(completion.model.clone(), echo);
         self.complete(completion, is_streamed, Box::new(teller), deadline).await
+    }
+
+    /// What `read` makes of a body, which is let go of.
+    async fn read<R: Send + 'static>(
+        &self,
+        body: Bytes,
+        read: fn(&[u8], &Catalog) -> Result<R, ApiError>,
+    ) -> Result<R, ApiError> {
+        if body.len() < LARGE_BODY {
+            return read(&body, &self.inner.catalog);
+        }
+        let inner = Arc::clone(&self.inner);
+        let reading = tokio::task::spawn_blocking(move || read(&body, &inner.catalog));
+        reading.await.unwrap_or_else(|_| Err(ApiError::internal()))
     }
 
     async fn complete(

@@ -3,8 +3,10 @@
 //! What could be the start of such a text is held back until it is known. Each character is looked at once for each text
 //! (after Knuth, Morris and Pratt), so it does not matter into which pieces an answer is cut, nor how much is held back.
 
+use std::borrow::Cow;
+
 /// Lets an answer through until one of the texts occurs in it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub(super) struct StopFilter {
     needles: Vec<Needle>,
     held: String,
@@ -12,7 +14,7 @@ pub(super) struct StopFilter {
 }
 
 /// A text that is looked for.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Needle {
     bytes: Box<[u8]>,
     /// For each length of a match: the length of the longest shorter one that it ends with.
@@ -24,14 +26,17 @@ struct Needle {
 impl StopFilter {
     /// None of the texts is empty.
     pub(super) fn new(stops: &[String]) -> Self {
-        let needles = stops.iter().filter(|stop| !stop.is_empty()).map(|stop| Needle::new(stop)).collect();
+        let needles = stops.iter().map(|stop| Needle::new(stop)).collect();
         Self { needles, held: String::new(), is_stopped: false }
     }
 
     /// More of the answer. Returns what is certain of it, which may be less or more.
-    pub(super) fn push(&mut self, text: &str) -> String {
-        if self.is_stopped || self.needles.is_empty() {
-            return if self.is_stopped { String::new() } else { text.to_owned() };
+    pub(super) fn push<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        if self.is_stopped {
+            return "".into();
+        }
+        if self.needles.is_empty() {
+            return text.into();
         }
         let held = self.held.len();
         let found = text.bytes().enumerate().find_map(|(at, byte)| {
@@ -50,7 +55,7 @@ impl StopFilter {
             self.is_stopped = true;
             self.held.clear();
         }
-        certain
+        certain.into()
     }
 
     /// The answer is complete. Returns what was held back.

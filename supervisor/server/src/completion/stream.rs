@@ -13,10 +13,7 @@ use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{
-    generation::{Completed, Pieces},
-    teller::Teller,
-};
+use super::{completed::Completed, generation::Pieces, teller::Teller};
 use crate::api_error::ApiError;
 
 /// When more pieces wait than these they are joined: a reader that is behind needs fewer chunks, not all of them.

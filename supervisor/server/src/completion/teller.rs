@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 
-use super::generation::Completed;
+use super::completed::Completed;
 use crate::api_error::ApiError;
 
 /// Tells of one completion in the words of an API: as a whole, or as it goes on. Events are written behind others.

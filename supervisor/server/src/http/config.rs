@@ -52,7 +52,7 @@ pub struct HttpLimits {
     pub largest_head: usize,
     /// Open connections; 64 by default.
     pub connections: NonZeroUsize,
-    /// Bytes of bodies that are held at once; 64 MiB by default. At least one body always fits.
+    /// Bytes of bodies of all requests that are not answered yet; 64 MiB by default. At least one body always fits.
     pub buffered_bytes: usize,
     /// The time to deliver a request, the time between requests, and the time a client may leave its answer unread; 30 s by
     /// default.

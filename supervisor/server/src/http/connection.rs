@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use hyper::{server::conn::http1, service::service_fn};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     access_log::Escaped,
     gate::{Exchange, Gate},
     hosts::Hosts,
+    listener::Accepted,
     reply,
     service::Site,
 };
@@ -21,14 +21,11 @@ const LINGER: Duration = Duration::from_secs(1);
 const HYPER_BUFFER: usize = 64 * 1024;
 
 /// Serves a connection until either side ends it. `cut`: then at once.
-pub(super) async fn serve<S>(socket: S, site: Arc<Site>, hosts: Arc<Hosts>, cut: CancellationToken)
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+pub(super) async fn serve(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>, cut: CancellationToken) {
     cut.run_until_cancelled(converse(socket, site, hosts)).await;
 }
 
-async fn converse<S: AsyncRead + AsyncWrite + Unpin>(socket: S, site: Arc<Site>, hosts: Arc<Hosts>) {
+async fn converse(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>) {
     let limits = site.config.limits;
     let exchange = Arc::new(Exchange::default());
     let mut gate = Gate::new(socket, exchange.clone(), limits);
@@ -62,15 +59,12 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(socket: S, site: Arc<Site>,
 }
 
 /// Tells a client why its connection is not served, and ends it.
-pub(super) async fn turn_away<S>(socket: S, site: &Site, error: &ApiError, cut: CancellationToken)
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-{
+pub(super) async fn turn_away(socket: Accepted, site: &Site, error: &ApiError, cut: CancellationToken) {
     let mut gate = Gate::new(socket, Arc::default(), site.config.limits);
     cut.run_until_cancelled(refuse(&mut gate, error)).await;
 }
 
-async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(gate: &mut Gate<S>, error: &ApiError) {
+async fn refuse(gate: &mut Gate<Accepted>, error: &ApiError) {
     // The message is small; a client that takes longer for it gets none.
     let sent = tokio::time::timeout(LINGER, gate.send(&reply::refusal(error))).await;
     if matches!(sent, Ok(Ok(()))) {

@@ -9,6 +9,7 @@ use std::{
 #[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio_util::either::Either;
 
 #[cfg(unix)]
 use super::unix_socket::SocketFile;
@@ -34,12 +35,11 @@ pub(super) enum Listener {
 }
 
 /// An accepted connection.
-#[derive(Debug)]
-pub(super) enum Accepted {
-    Tcp(TcpStream),
-    #[cfg(unix)]
-    Socket(UnixStream),
-}
+#[cfg(unix)]
+pub(super) type Accepted = Either<TcpStream, UnixStream>;
+/// An accepted connection; none is ever on the right.
+#[cfg(not(unix))]
+pub(super) type Accepted = Either<TcpStream, tokio::io::Empty>;
 
 /// What to do about a failure to accept.
 #[derive(Debug)]
@@ -96,6 +96,15 @@ impl Place {
         }
     }
 
+    /// The address, with the port.
+    pub(super) fn tcp_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            #[cfg(unix)]
+            Self::Socket(_) => None,
+        }
+    }
+
     /// Whether only this machine can reach it.
     pub(super) fn is_private(&self) -> bool {
         match self {
@@ -140,10 +149,10 @@ impl Listener {
             Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 // Events of a stream are small and must not wait for each other.
                 let _ = stream.set_nodelay(true);
-                Accepted::Tcp(stream)
+                Either::Left(stream)
             }),
             #[cfg(unix)]
-            Self::Socket(file) => file.accept().await.map(Accepted::Socket),
+            Self::Socket(file) => file.accept().await.map(Either::Right),
         };
         accepted.map_err(AcceptError::from)
     }

@@ -16,7 +16,7 @@ use hyper::{
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
-use super::{access_log::AccessRecord, deadline::Deadline, gate::Exchange};
+use super::{access_log::AccessRecord, budget::Share, deadline::Deadline, gate::Exchange};
 use crate::{ApiError, CompletionStream};
 
 /// What the header field `Server` says.
@@ -37,13 +37,19 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) struct Events {
     stream: CompletionStream,
+    /// Of the request, which the stream keeps.
+    _share: Arc<Share>,
     longest_silence: Option<Duration>,
     silence: Deadline,
 }
 
 impl Events {
-    pub(super) fn new(stream: CompletionStream, longest_silence: Option<Duration>) -> Self {
-        let mut events = Self { stream, longest_silence, silence: Deadline::default() };
+    pub(super) fn new(
+        stream: CompletionStream,
+        share: Arc<Share>,
+        longest_silence: Option<Duration>,
+    ) -> Self {
+        let mut events = Self { stream, _share: share, longest_silence, silence: Deadline::default() };
         events.silence_begins();
         events
     }

@@ -88,33 +88,26 @@ impl Server {
     /// Listens, and serves from then on.
     pub async fn start(config: ServerConfig, completions: Completions) -> Result<Self, StartError> {
         let mut listeners = Vec::new();
-        let mut server = (None, None);
         if let Some(address) = &config.tcp {
-            let (place, listener) = listen_tcp(address)
-                .await
-                .map_err(|source| StartError::Tcp { address: address.clone(), source })?;
-            if let Place::Tcp(address) = place {
-                server.0 = Some(address);
-            }
-            listeners.push((place, listener));
+            let failed = |source| StartError::Tcp { address: address.clone(), source };
+            listeners.push(listen_tcp(address).await.map_err(failed)?);
         }
         if let Some(path) = &config.socket {
-            let (place, listener) = listen_socket(path)
-                .await
-                .map_err(|source| StartError::Socket { path: path.clone(), source })?;
-            server.1 = Some(path.clone());
-            listeners.push((place, listener));
+            let failed = |source| StartError::Socket { path: path.clone(), source };
+            listeners.push(listen_socket(path).await.map_err(failed)?);
         }
         if listeners.is_empty() {
             return Err(StartError::NoListener);
         }
+        let tcp = listeners.iter().find_map(|(place, _)| place.tcp_address());
+        let socket = config.socket.clone();
         let shared = Arc::new(Shared::new(config, completions));
         shared.show_in_metrics();
         for (place, listener) in listeners {
             tracing::info!("listening at {place}");
             shared.listeners.spawn(shared.clone().attend(place, listener));
         }
-        Ok(Self { tcp: server.0, socket: server.1, _end: shared.cut.clone().drop_guard(), shared })
+        Ok(Self { tcp, socket, _end: shared.cut.clone().drop_guard(), shared })
     }
 
     /// The TCP address, with the port that it got.
@@ -137,7 +130,7 @@ impl Server {
         self.shared.open_connections()
     }
 
-    /// The bytes of request bodies that are held.
+    /// The bytes of bodies of requests that are not answered yet.
     pub fn buffered_bytes(&self) -> usize {
         self.shared.site.budget.held()
     }
@@ -213,7 +206,11 @@ impl Shared {
             ("oam_connections", "Open connections.", self.open_connections()),
             ("oam_completions_active", "Completions that are generated.", self.site.completions.active()),
             ("oam_completions_queued", "Completions that wait.", self.site.completions.queued()),
-            ("oam_request_bytes", "Bytes of request bodies that are held.", self.site.budget.held()),
+            (
+                "oam_request_bytes",
+                "Bytes of bodies of requests that are not answered yet.",
+                self.site.budget.held(),
+            ),
         ]
         .map(|(name, help, value)| Sample {
             name,
@@ -281,11 +278,7 @@ impl Shared {
             let (site, hosts, cut) = (self.site.clone(), hosts.clone(), self.cut.clone());
             self.tasks.spawn(async move {
                 let _permit = permit;
-                match accepted {
-                    Accepted::Tcp(socket) => connection::serve(socket, site, hosts, cut).await,
-                    #[cfg(unix)]
-                    Accepted::Socket(socket) => connection::serve(socket, site, hosts, cut).await,
-                }
+                connection::serve(accepted, site, hosts, cut).await;
             });
             return;
         }
@@ -301,11 +294,7 @@ impl Shared {
         self.tasks.spawn(async move {
             let _permit = permit;
             let error = ApiError::too_many_connections();
-            match accepted {
-                Accepted::Tcp(socket) => connection::turn_away(socket, &site, &error, cut).await,
-                #[cfg(unix)]
-                Accepted::Socket(socket) => connection::turn_away(socket, &site, &error, cut).await,
-            }
+            connection::turn_away(accepted, &site, &error, cut).await;
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::poll_fn, io, pin::Pin, sync::Arc};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Version,
     body::{Body, Incoming},
@@ -53,6 +53,18 @@ enum BodyError {
     HangUp,
 }
 
+/// A body, and what it holds of the budget while it is there.
+struct HeldBody {
+    bytes: BytesMut,
+    _share: Arc<Share>,
+}
+
+impl AsRef<[u8]> for HeldBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// A request whose head is fine.
 enum Admitted {
     Preflight,
@@ -95,7 +107,7 @@ impl Site {
             Ok(Admitted::To(route)) => {
                 record.set_route(&route);
                 match self.collect(request.into_body()).await {
-                    Ok((body, _share)) => (self.answer(&route, &body).await, persists),
+                    Ok((body, share)) => (self.answer(&route, body, share).await, persists),
                     Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
                     Err(BodyError::HangUp) => return Err(HangUp),
                 }
@@ -126,8 +138,9 @@ impl Site {
         Ok(Admitted::To(route))
     }
 
-    /// The whole body. Reading it is what asks for it, where a client waits to be asked.
-    async fn collect(&self, mut body: Incoming) -> Result<(BytesMut, Share), BodyError> {
+    /// The whole body, and its share of the budget, for whoever keeps what it says. Reading it is what asks for it, where a
+    /// client waits to be asked.
+    async fn collect(&self, mut body: Incoming) -> Result<(Bytes, Arc<Share>), BodyError> {
         let mut share = self.budget.share();
         let mut bytes = BytesMut::new();
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
@@ -135,13 +148,17 @@ impl Site {
             share.grow(data.len()).map_err(BodyError::Refused)?;
             bytes.extend_from_slice(&data);
         }
-        Ok((bytes, share))
+        let share = Arc::new(share);
+        Ok((Bytes::from_owner(HeldBody { bytes, _share: share.clone() }), share))
     }
 
-    async fn answer(&self, route: &Route, body: &[u8]) -> Reply {
+    /// `share` is held until the answer is there, or the last of it.
+    async fn answer(&self, route: &Route, body: Bytes, share: Arc<Share>) -> Reply {
         let answer = match route {
-            Route::Chat => self.completions.chat(body).await.map(|reply| self.completion(reply)),
-            Route::Responses => self.completions.respond(body).await.map(|reply| self.completion(reply)),
+            Route::Chat => self.completions.chat(body).await.map(|reply| self.completion(reply, share)),
+            Route::Responses => {
+                self.completions.respond(body).await.map(|reply| self.completion(reply, share))
+            }
             Route::Models => Ok(reply::json(StatusCode::OK, self.completions.models())),
             Route::Model(id) => self.completions.model(id).map(|body| reply::json(StatusCode::OK, body)),
             Route::Health => {
@@ -157,10 +174,12 @@ impl Site {
         answer.unwrap_or_else(|error| reply::error(&error, ""))
     }
 
-    fn completion(&self, completion: CompletionReply) -> Reply {
+    fn completion(&self, completion: CompletionReply, share: Arc<Share>) -> Reply {
         match completion {
             CompletionReply::Whole(body) => reply::json(StatusCode::OK, body),
-            CompletionReply::Stream(stream) => reply::events(Events::new(stream, self.config.keep_alive)),
+            CompletionReply::Stream(stream) => {
+                reply::events(Events::new(stream, share, self.config.keep_alive))
+            }
         }
     }
 }

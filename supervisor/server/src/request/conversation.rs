@@ -233,15 +233,17 @@ pub(crate) fn called_function(function: &Object) -> Result<(String, Object)> {
 fn arguments(value: &Value) -> Result<Object> {
     let parsed = match value {
         Value::String(text) if text.trim().is_empty() => return Ok(Object::new()),
-        Value::String(text) => serde_json::from_str(text).ok(),
-        other => Some(other.clone()),
+        Value::String(text) => serde_json::from_str(text).map_err(|error| {
+            Problem::invalid_value(format!("must be the JSON text of an object; it cannot be read: {error}."))
+        })?,
+        other => other.clone(),
     };
     match parsed {
-        Some(Value::Null) => Ok(Object::new()),
-        Some(object @ Value::Object(_)) if json_text::nests_deeper(&object, ARGUMENTS_DEPTH) => {
+        Value::Null => Ok(Object::new()),
+        object @ Value::Object(_) if json_text::nests_deeper(&object, ARGUMENTS_DEPTH) => {
             Err(Problem::invalid_value(format!("nest deeper than {ARGUMENTS_DEPTH}.")))
         }
-        Some(Value::Object(members)) => Ok(members),
+        Value::Object(members) => Ok(members),
         _ => Err(Problem::invalid_value("must be the JSON text of an object.")),
     }
 }

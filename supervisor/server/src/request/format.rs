@@ -64,7 +64,7 @@ impl<'a> RequestedFormat<'a> {
             Self::JsonObject => Ok(AnswerFormat::JsonObject),
             Self::Schema { name, schema } => GenerationSchema::from_json_schema(schema, &name)
                 .map(|converted| AnswerFormat::Schema(Arc::new(converted.schema)))
-                .map_err(|error| Problem::new("invalid_schema", format!("cannot be used: {error}."))),
+                .map_err(|error| Problem::invalid_schema(&error)),
         }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use format::{AnswerFormat, RequestedFormat};
 pub(crate) use image::Image;
 use members::{Object, array, boolean, string};
 pub(crate) use problem::{Problem, Result, Within};
+pub(crate) use sampling::generation;
 pub(crate) use tools::ToolUse;
 
 /// A completion that can be asked for.
@@ -159,11 +160,6 @@ pub(crate) fn model(body: &Object) -> Result<Option<&str>> {
 /// `stream`.
 pub(crate) fn is_streamed(body: &Object) -> Result<bool> {
     Ok(members::read(body, "stream", boolean)?.unwrap_or(false))
-}
-
-/// How to generate.
-pub(crate) fn generation(body: &Object, dialect: Dialect) -> Result<GenerationOptions> {
-    sampling::generation(body, dialect.longest_answer())
 }
 
 /// Whether calls may be parallel, if there are tools; those are looked into later.

@@ -3,10 +3,10 @@
 //! Whoever reads a part of a request names places within that part; [`Within`] puts them into the whole. So no path is
 //! written down unless something is wrong.
 
-use oam_agent::json_text;
+use oam_agent::{json_text, schema::SchemaError};
 use serde_json::Value;
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, echo};
 
 pub(crate) type Result<T> = std::result::Result<T, Problem>;
 
@@ -37,6 +37,11 @@ impl Problem {
     /// `what` says what the value must be.
     pub(crate) fn invalid_type(what: &str, value: &Value) -> Self {
         Self::new("invalid_type", must_be(what, value))
+    }
+
+    pub(crate) fn invalid_schema(error: &SchemaError) -> Self {
+        let (message, path) = (echo(&error.message), echo(&error.path));
+        Self::new("invalid_schema", format!("cannot be used: {message} (at {path})."))
     }
 
     pub(crate) fn missing(name: &str) -> Self {

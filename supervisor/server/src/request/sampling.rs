@@ -4,12 +4,13 @@ use oam_agent::{GenerationOptions, Sampling};
 use serde_json::Value;
 
 use super::{
+    Dialect,
     members::{self, Object, integer},
     problem::{Problem, Result, must_be},
 };
 
-/// `temperature`, `top_p`, `seed`, and the longest answer, which the first of the members `longest_answer` limits.
-pub(crate) fn generation(body: &Object, longest_answer: &[&str]) -> Result<GenerationOptions> {
+/// `temperature`, `top_p`, `seed`, and the longest answer.
+pub(crate) fn generation(body: &Object, dialect: Dialect) -> Result<GenerationOptions> {
     let temperature = members::read(body, "temperature", |value| {
         number(value, "a number from 0 to 2", |number| (0.0..=2.0).contains(&number))
     })?;
@@ -17,7 +18,7 @@ pub(crate) fn generation(body: &Object, longest_answer: &[&str]) -> Result<Gener
         number(value, "a number above 0 and at most 1", |number| number > 0.0 && number <= 1.0)
     })?;
     let seed = members::read(body, "seed", seed)?;
-    let max_response_tokens = max_tokens(body, longest_answer)?;
+    let max_response_tokens = max_tokens(body, dialect.longest_answer())?;
     if temperature == Some(0.0) {
         let sampling = Some(Sampling::Greedy);
         return Ok(GenerationOptions { temperature: None, max_response_tokens, sampling });

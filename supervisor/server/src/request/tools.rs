@@ -70,10 +70,8 @@ fn function(function: &Object, is_free: impl FnOnce(&str) -> bool) -> Result<Too
     let without = json!({"type": "object", "properties": {}});
     let parameters = members::read(function, "parameters", |value| object(value).map(|_| value))?;
     let parameters = parameters.unwrap_or(&without);
-    let (definition, _warnings) =
-        ToolDefinition::from_json_schema(name, description, parameters).map_err(|error| {
-            Problem::new("invalid_schema", format!("cannot be used: {error}.")).at("parameters")
-        })?;
+    let (definition, _warnings) = ToolDefinition::from_json_schema(name, description, parameters)
+        .map_err(|error| Problem::invalid_schema(&error).at("parameters"))?;
     Ok(Tool::client(definition))
 }
 

@@ -1,23 +1,31 @@
-//! Measures `oam stdio` and puts each figure beside what the machine gives at best in the same minute.
+//! Measures `oam stdio` and `oam serve`, and puts each figure beside what the machine gives at best in the same minute.
 //!
 //! Absolute figures depend on the machine and on what else it does; ratios hold. So the floor is measured in the same
 //! run, in turns with the real thing: this program itself as a bare echo of lines or frames ([`floor`]), or `oam`'s own
 //! cost of a ping. Each figure is the best of several repetitions, because disturbance only ever makes it worse. The exit
 //! code says nothing about goals: performance is not a test.
-#![allow(clippy::print_stdout, reason = "it reports to a person")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it reports to a person")]
 #![allow(clippy::cast_precision_loss, reason = "figures are for reading")]
 
 mod floor;
+mod handler;
+mod load;
 mod measures;
 mod pipe;
 mod report;
+mod script;
+mod server;
 mod workers;
 
+use std::process::ExitCode;
+
 use clap::Parser;
+use load::Load;
 use measures::{Plan, measure};
 
 /// Measures oam beside what the machine gives at best.
 #[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 struct Args {
     /// A tenth of the work, to see that it runs.
     #[arg(long)]
@@ -25,25 +33,55 @@ struct Args {
     /// Only what is about workers.
     #[arg(long)]
     workers: bool,
+    /// Only what is about the server.
+    #[arg(long, conflicts_with = "workers")]
+    server: bool,
     /// Writes JSON instead of a table.
     #[arg(long)]
     json: bool,
 }
 
-fn main() {
-    if std::env::args().nth(1).as_deref() == Some(floor::ECHO) {
-        // The measuring side sees it when this ends early.
-        let _ = floor::echo();
-        return;
+fn main() -> ExitCode {
+    if let Some(part) = std::env::args().nth(1)
+        && play(&part)
+    {
+        return ExitCode::SUCCESS;
     }
-    if std::env::args().nth(1).as_deref() == Some(floor::FRAMES) {
-        let _ = floor::answer_frames();
-        return;
+    match report(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("oam-bench: {reason}");
+            ExitCode::FAILURE
+        }
     }
-    let args = Args::parse();
+}
+
+/// Plays one of the parts that this program has in its own measurements, until it ends. The measuring side sees it when that
+/// is early. `false`: it is none.
+fn play(part: &str) -> bool {
+    let _ = match part {
+        floor::ECHO => floor::echo(),
+        floor::FRAMES => floor::answer_frames(),
+        handler::HANDLER => handler::serve(),
+        _ => return false,
+    };
+    true
+}
+
+fn report(args: &Args) -> Result<(), String> {
     let plan = if args.quick { Plan::QUICK } else { Plan::FULL };
-    let mut figures = if args.workers { Vec::new() } else { measure(&plan) };
-    figures.extend(workers::workers(&plan));
+    // What is missing is told before it takes minutes to measure the rest.
+    let load = if args.workers { None } else { Some(Load::new()?) };
+    let mut figures = Vec::new();
+    if !args.workers && !args.server {
+        figures.extend(measure(&plan));
+    }
+    if !args.server {
+        figures.extend(workers::workers(&plan));
+    }
+    if let Some(load) = &load {
+        figures.extend(server::server(&plan, load));
+    }
     if args.json {
         println!("{}", report::json(&figures));
     } else {
@@ -52,4 +90,5 @@ fn main() {
         }
         print!("{}", report::table(&figures));
     }
+    Ok(())
 }

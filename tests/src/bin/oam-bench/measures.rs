@@ -22,6 +22,7 @@ pub(crate) struct Plan {
     starts: usize,
     pub(crate) worker_turns: usize,
     pub(crate) deaths: usize,
+    pub(crate) load_seconds: usize,
 }
 
 impl Plan {
@@ -34,6 +35,7 @@ impl Plan {
         starts: 20,
         worker_turns: 4_000,
         deaths: 100,
+        load_seconds: 4,
     };
     pub(crate) const QUICK: Self = Self {
         repetitions: 2,
@@ -44,6 +46,7 @@ impl Plan {
         starts: 5,
         worker_turns: 400,
         deaths: 10,
+        load_seconds: 1,
     };
 }
 

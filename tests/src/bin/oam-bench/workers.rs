@@ -17,7 +17,7 @@ use oam_ipc::{
     Entry, FromWorker, Generate, GenerationOptions, Message, Outcome, Segment, StepId, ToWorker, TokenUsage,
     ToolMode, encode,
 };
-use oam_tests::{oam_binary, oam_command};
+use oam_tests::oam_command;
 use serde_json::{Value, json};
 
 use crate::{
@@ -25,11 +25,9 @@ use crate::{
     measures::{Plan, best, line},
     pipe::Pipe,
     report::{Figure, Goal},
+    script::{ANSWER, CHUNKS, PROMPT, ScriptFile, answer},
 };
 
-const PROMPT: &str = "Why is the gate not open?";
-const ANSWER: &str = "The north gate stays shut, for its chain is jammed and the smith is not here yet.";
-const CHUNKS: usize = 20;
 /// The word in a prompt that kills the worker.
 const DEATH: &str = "die";
 const ALLOWED_MS: f64 = 10.0;
@@ -87,41 +85,6 @@ fn hop(
 fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
     times.sort_unstable();
     [50, 99].map(|percent| times[times.len() * percent / 100].as_secs_f64() * 1e6)
-}
-
-fn answer() -> Value {
-    json!({"text": ANSWER, "chunks": CHUNKS})
-}
-
-/// The script that all workers play, in a folder that must be kept.
-struct ScriptFile(tempfile::TempDir);
-
-impl ScriptFile {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder for a script");
-        let script = json!({"steps": [], "fallback": answer()});
-        fs::write(folder.path().join("script.json"), script.to_string()).expect("a script can be written");
-        Self(folder)
-    }
-
-    /// A worker that plays it, and its arguments.
-    fn worker(&self) -> Vec<String> {
-        let script = self.0.path().join("script.json").display().to_string();
-        vec![
-            oam_binary().display().to_string(),
-            "worker".into(),
-            "scripted".into(),
-            "--script".into(),
-            script,
-        ]
-    }
-
-    fn command(&self) -> Command {
-        let worker = self.worker();
-        let mut command = Command::new(&worker[0]);
-        command.args(&worker[1..]);
-        command
-    }
 }
 
 /// First turns of sessions, one after the other: all of the same size.

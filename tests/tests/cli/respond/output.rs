@@ -89,8 +89,9 @@ fn activity_is_told_on_standard_error_only_to_those_who_look() {
 fn a_first_step_without_anything_special_is_not_told() {
     let told = respond(["-v", "Hello!"]).script(&json!([{"text": "Hi."}])).ends_with(0);
     assert!(told.stderr.contains("· step 1: tools disallowed"), "there are no tools: {told:?}");
-    let told =
-        respond(["-v", "--tools", "tools.json", "Hello!"]).script(&json!([{"text": "Hi."}])).ends_with(0);
+    let told = respond(["--verbose", "--tools", "tools.json", "Hello!"])
+        .script(&json!([{"text": "Hi."}]))
+        .ends_with(0);
     assert!(!told.stderr.contains("step 1:"), "{told:?}");
 }
 

@@ -66,6 +66,14 @@ fn a_file_that_is_no_image_is_told_apart_before_the_model_is_asked() {
 }
 
 #[test]
+fn a_model_that_cannot_see_is_shown_no_image() {
+    let worker = format!("{} worker scripted", oam_tests::oam_binary().display());
+    let run = respond(["--image", "a.png", "What is it?", "--json", "--worker", &worker]).file("a.png", PNG);
+    let (code, message) = run.ends_with(2).error();
+    assert_eq!((code.as_str(), message.as_str()), ("invalid_request", "The model cannot do with images."));
+}
+
+#[test]
 fn images_come_before_the_text() {
     let told = respond(["--image", "a b.png", "--image", "./c.png", "--save-transcript", "t.json"])
         .file("a b.png", PNG)

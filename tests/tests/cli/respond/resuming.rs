@@ -43,7 +43,7 @@ fn flags_replace_what_was_saved() {
         "respond",
         "--resume",
         "-",
-        "-i",
+        "--instructions",
         "You are Mira.",
         "--tool-json",
         r#"{"name":"go","description":"Goes."}"#,

@@ -11,7 +11,8 @@ use oam_agent::{
 };
 use serde_json::{Value, json};
 
-use crate::{ApiError, Completions, CompletionsConfig, Limits, ServedModel, http::tests::client::answer_of};
+pub(super) use crate::http::tests::client::{completions_config, hi_with as hi};
+use crate::{ApiError, Completions, CompletionsConfig, http::tests::client::answer_of};
 
 /// A model that remembers what it was asked.
 pub(super) struct Watched<M> {
@@ -119,34 +120,15 @@ impl Model for Teller {
     }
 }
 
-/// A server of `model` as `system`, also known as `gpt-4o-mini`, that tries nothing twice.
+/// A server of `model` as the only one.
 pub(super) fn server(model: Arc<dyn Model>) -> Completions {
     server_with(model, |_| {})
 }
 
 pub(super) fn server_with(model: Arc<dyn Model>, edit: impl FnOnce(&mut CompletionsConfig)) -> Completions {
-    let mut config = config(model);
+    let mut config = completions_config(model);
     edit(&mut config);
     Completions::new(config).unwrap()
-}
-
-pub(super) fn config(model: Arc<dyn Model>) -> CompletionsConfig {
-    CompletionsConfig {
-        models: vec![ServedModel { id: "system".into(), owned_by: "apple".into(), model }],
-        default_model: "system".into(),
-        aliases: [("gpt-4o-mini".into(), "system".into())].into(),
-        tools: Vec::new(),
-        instructions: None,
-        limits: Limits { retries: 0, ..Limits::default() },
-    }
-}
-
-/// A request that says `Hi`, with further members.
-pub(super) fn hi(members: Value) -> Value {
-    let mut body = json!({"messages": [{"role": "user", "content": "Hi"}]});
-    let Value::Object(members) = members else { panic!("members are an object") };
-    body.as_object_mut().unwrap().extend(members);
-    body
 }
 
 pub(super) fn tool(name: &str) -> Value {

@@ -36,7 +36,7 @@ async fn a_completion_has_a_time_limit() {
 async fn the_time_limit_ends_a_stream_too() {
     let server = server(teller([vec![Act::Say("Once"), Act::Hang]]));
     let body = hi(json!({"stream": true})).to_string();
-    let CompletionReply::Stream(stream) = server.chat(body.as_bytes()).await.unwrap() else {
+    let CompletionReply::Stream(stream) = server.chat(body.clone().into()).await.unwrap() else {
         panic!("a stream was asked for")
     };
     let read = Read::of(&String::from_utf8(stream.collect::<Vec<_>>().await.concat()).unwrap());
@@ -50,7 +50,7 @@ async fn waiting_counts_as_time() {
         config.limits.time = Duration::from_secs(1);
     });
     let body = hi(json!({})).to_string();
-    let (first, second) = tokio::join!(server.chat(body.as_bytes()), server.chat(body.as_bytes()));
+    let (first, second) = tokio::join!(server.chat(body.clone().into()), server.chat(body.clone().into()));
     assert_eq!((first.unwrap_err().status, second.unwrap_err().status), (504, 504));
 }
 
@@ -83,12 +83,12 @@ async fn completions_wait_for_their_turn_and_too_many_are_refused() {
 async fn who_goes_away_frees_the_place() {
     let server = server(teller([vec![Act::Hang], vec![Act::Say("Once"), Act::Hang]]));
     let body = hi(json!({})).to_string();
-    let asking = server.chat(body.as_bytes());
+    let asking = server.chat(body.clone().into());
     assert!(futures_util::poll!(Box::pin(asking)).is_pending());
     assert_eq!(counts(&server), (0, 0), "the future was dropped");
 
     let body = hi(json!({"stream": true})).to_string();
-    let reply = server.chat(body.as_bytes()).await.unwrap();
+    let reply = server.chat(body.clone().into()).await.unwrap();
     assert_eq!(counts(&server), (1, 0));
     drop(reply);
     while counts(&server) != (0, 0) {
@@ -100,7 +100,7 @@ async fn who_goes_away_frees_the_place() {
 async fn a_stream_that_nobody_reads_frees_the_place_when_it_is_generated() {
     let server = server(scripted(&json!([{"text": "x".repeat(10_000), "chunks": 10_000}])));
     let body = hi(json!({"stream": true})).to_string();
-    let reply = server.chat(body.as_bytes()).await.unwrap();
+    let reply = server.chat(body.clone().into()).await.unwrap();
     while counts(&server) != (0, 0) {
         tokio::task::yield_now().await;
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::kit::*;
 use crate::{
     Completions, ConfigError, ServedModel, Server,
-    http::tests::client::{Answer, Wire, config as http_config, get},
+    http::tests::client::{Answer, Wire, config, get},
 };
 
 fn json(bytes: &[u8]) -> Value {
@@ -16,7 +16,7 @@ fn json(bytes: &[u8]) -> Value {
 }
 
 async fn health_of(model: Arc<dyn Model>) -> Answer {
-    let server = Server::start(http_config(), server(model)).await.unwrap();
+    let server = Server::start(config(), server(model)).await.unwrap();
     Wire::connect(&server).await.ask(get("/health", "")).await
 }
 
@@ -85,7 +85,7 @@ fn what_cannot_be_served_is_told() {
         Tool::client(ToolDefinition::from_json_schema(name, "", &json!({})).unwrap().0)
     };
     let error = |edit: &dyn Fn(&mut crate::CompletionsConfig)| {
-        let mut config = config(scripted(&json!([])));
+        let mut config = completions_config(scripted(&json!([])));
         edit(&mut config);
         Completions::new(config).unwrap_err()
     };

@@ -1,7 +1,6 @@
 //! Servers for tests, and a client that hides nothing of what a connection carries.
 
 use std::{
-    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -27,12 +26,20 @@ pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
 /// A completion request that any script answers.
 pub(super) fn hi() -> Value {
-    json!({ "messages": [{ "role": "user", "content": "Hi" }] })
+    hi_with(json!({}))
+}
+
+/// The same, with further members.
+pub(crate) fn hi_with(members: Value) -> Value {
+    let mut body = json!({ "messages": [{ "role": "user", "content": "Hi" }] });
+    let Value::Object(members) = members else { panic!("members are an object") };
+    body.as_object_mut().unwrap().extend(members);
+    body
 }
 
 /// The same, with a stream for an answer.
 pub(super) fn streamed_hi() -> Value {
-    json!({ "messages": [{ "role": "user", "content": "Hi" }], "stream": true })
+    hi_with(json!({ "stream": true }))
 }
 
 /// What plays `steps`, with the model `system` and its alias.
@@ -46,16 +53,25 @@ pub(super) fn scripted(steps: &Value) -> Arc<dyn Model> {
 
 /// What asks `model`.
 pub(super) fn completions_of(model: Arc<dyn Model>) -> Completions {
-    let model = ServedModel { id: "system".to_owned(), owned_by: "tests".to_owned(), model };
-    Completions::new(CompletionsConfig {
-        models: vec![model],
-        default_model: "system".to_owned(),
-        aliases: BTreeMap::from([("gpt-4o-mini".to_owned(), "system".to_owned())]),
+    completions_within(Limits::default(), model)
+}
+
+/// The same, within these limits.
+pub(super) fn completions_within(limits: Limits, model: Arc<dyn Model>) -> Completions {
+    let config = completions_config(model);
+    Completions::new(CompletionsConfig { limits: Limits { retries: 0, ..limits }, ..config }).unwrap()
+}
+
+/// `model` as `system`, also known as `gpt-4o-mini`, that nothing is asked twice.
+pub(crate) fn completions_config(model: Arc<dyn Model>) -> CompletionsConfig {
+    CompletionsConfig {
+        models: vec![ServedModel { id: "system".into(), owned_by: "apple".into(), model }],
+        default_model: "system".into(),
+        aliases: [("gpt-4o-mini".into(), "system".into())].into(),
         tools: Vec::new(),
         instructions: None,
         limits: Limits { retries: 0, ..Limits::default() },
-    })
-    .unwrap()
+    }
 }
 
 /// A configuration for any free port, that gives up soon.
@@ -145,13 +161,17 @@ pub(crate) fn post(body: &Value, headers: &str) -> Vec<u8> {
 
 /// The same to another path.
 pub(super) fn post_to(path: &str, body: &Value, headers: &str) -> Vec<u8> {
-    let body = body.to_string();
-    format!(
+    post_bytes(path, body.to_string().as_bytes(), headers)
+}
+
+/// The same, whatever the body is.
+pub(super) fn post_bytes(path: &str, body: &[u8], headers: &str) -> Vec<u8> {
+    let head = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: \
-         {}\r\n{headers}\r\n{body}",
+         {}\r\n{headers}\r\n",
         body.len()
-    )
-    .into_bytes()
+    );
+    [head.as_bytes(), body].concat()
 }
 
 /// A GET, with more header lines.

@@ -1,9 +1,12 @@
 //! The server over real sockets.
 
+mod bodies;
 pub(crate) mod client;
 mod faults;
+mod held_bodies;
 mod lifecycle;
 mod malformed;
+mod mutations;
 mod requests;
 mod sockets;
 
