@@ -239,14 +239,14 @@ impl Queue {
         });
     }
 
-    /// Waits before another attempt; `false` when there is to be none.
-    pub(crate) fn pause(&self, duration: Duration) -> bool {
-        let state = self.lock();
-        let (state, _) = self
-            .work
-            .wait_timeout_while(state, duration, |state| state.phase == Phase::Running)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.phase == Phase::Running
+    pub(crate) fn is_running(&self) -> bool {
+        self.lock().phase == Phase::Running
+    }
+
+    /// Waits before another attempt, not longer than the store is open.
+    pub(crate) fn pause(&self, duration: Duration) {
+        let is_running = |state: &mut State| state.phase == Phase::Running;
+        drop(self.work.wait_timeout_while(self.lock(), duration, is_running));
     }
 
     /// Waits until `sequence` is on disk, or until the disk fails.

@@ -57,16 +57,19 @@ impl Writer {
     fn write(&mut self, batch: &Batch) -> Result<(), GaveUp> {
         let mut pause = FIRST_PAUSE;
         let mut has_failed = false;
-        while let Err(error) = self.attempt(batch) {
+        loop {
+            let is_last = !self.queue.is_running();
+            let Err(error) = self.attempt(batch) else { break };
             let failure = failure(&self.path, &error);
             if !has_failed {
                 tracing::error!(%failure, "nothing can be written to the store; it will be tried again");
             }
             has_failed = true;
             self.queue.failed(failure.clone());
-            if !self.queue.pause(pause) {
+            if is_last {
                 return Err(GaveUp { changes: batch.changes.len(), failure });
             }
+            self.queue.pause(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         if has_failed {
