@@ -1,8 +1,9 @@
 //! Connections to the database: how it is opened, and what `SQLite` is asked for.
 
 use std::{
-    fs::{DirBuilder, File},
-    os::unix::fs::DirBuilderExt,
+    fs::{DirBuilder, File, OpenOptions},
+    io::ErrorKind,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -18,12 +19,10 @@ const BUSY: Duration = Duration::from_secs(5);
 /// Makes the folder, for its owner alone, so that it survives a power cut.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     let io = |source| StoreError::Io { path: folder.to_owned(), source };
-    if folder.is_dir() {
-        return Ok(());
-    }
+    let missing = folder.ancestors().take_while(|folder| !folder.exists()).count();
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
     let folder = folder.canonicalize().map_err(io)?;
-    for above in folder.ancestors().skip(1).take(2) {
+    for above in folder.ancestors().skip(1).take(missing) {
         sync_folder(above)?;
     }
     Ok(())
@@ -36,7 +35,7 @@ pub(crate) fn file(folder: &Path) -> PathBuf {
 /// Opens the database or makes it, in the form that is known here.
 pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
     let path = file(folder);
-    let is_new = !path.exists();
+    make_file(&path)?;
     let fail = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::Foreign { path: path.clone() },
         _ => StoreError::Failed(failure(&path, &error)),
@@ -50,10 +49,18 @@ pub(crate) fn open(folder: &Path) -> Result<Connection, StoreError> {
     }
     schema::bring_up(&mut connection, &path, schema::STEPS)?;
     prepare_writer(&connection).map_err(fail)?;
-    if is_new {
-        sync_folder(folder)?;
-    }
+    sync_folder(folder)?;
     Ok(connection)
+}
+
+/// For its owner alone; `SQLite` makes the files beside it alike. An empty file is a new database.
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(source) if source.kind() != ErrorKind::AlreadyExists => {
+            Err(StoreError::Io { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens a database that [`open`] has opened before, after trouble with the disk.

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::{fs, thread};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, thread};
 
 use oam_store::{ChangeError, Entry, ObjectName, Realm, Store, StoreError, StoreOptions};
 use support::{Contents, contents, one, open_realm, world};
@@ -210,6 +210,20 @@ fn a_store_has_one_process_and_says_which() {
     assert_eq!(error.to_string(), format!("{} is in use by process {}", path.display(), std::process::id()));
     drop(store);
     Store::open(&path).unwrap();
+}
+
+#[test]
+fn what_it_keeps_is_for_its_owner_alone() {
+    let (folder, store) = store();
+    let (realm, _) = open_realm(&store, "realm").unwrap();
+    realm.append(&world("w"), "x").unwrap();
+    store.flush().unwrap();
+    let path = folder.path().join("new/folder");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o700);
+    for file in ["realms.db", "realms.db-wal", "realms.db-shm"] {
+        assert_eq!(mode(&path.join(file)), 0o600, "{file}");
+    }
 }
 
 #[test]
