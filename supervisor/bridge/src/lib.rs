@@ -38,6 +38,7 @@ mod bridge;
 mod client_calls;
 mod coding;
 mod config;
+pub mod journal;
 mod merge_patch;
 pub mod message;
 mod methods;
@@ -56,6 +57,7 @@ mod worlds;
 
 pub use bridge::{Bridge, Canceller, Notifier};
 pub use config::{BridgeConfig, ModelFactory, ModelUse, NoSystemModel};
+pub use journal::{Journal, ObjectKind, ObjectName, StorageFailure};
 pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;
 pub use queue::{Operation, OperationQueue};
