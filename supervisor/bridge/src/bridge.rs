@@ -271,6 +271,11 @@ impl Bridge {
         self.inner.answers.none_owed().await;
     }
 
+    /// How many requests wait for their answers, and notifications are at work.
+    pub fn unanswered(&self) -> usize {
+        self.inner.answers.owed()
+    }
+
     /// Does what the `shutdown` method does; returns when it is done.
     pub async fn shut_down(&self) {
         {
