@@ -2,4 +2,7 @@
 //! are on disk (docs/SERVICE.md).
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod fair_share;
 pub mod paths;
+
+pub use fair_share::{FairShares, Load};
