@@ -26,8 +26,11 @@ mod peer;
 mod phase;
 mod realms;
 mod service;
+mod settings;
 mod socket;
 mod status;
+#[cfg(test)]
+mod tests;
 mod watchdog;
 
 pub use activation::{Activation, ActivationError, LAUNCHD_SOCKET, Manager};
@@ -36,3 +39,4 @@ pub use error::ServiceError;
 pub use folder::FolderError;
 pub use phase::StopReason;
 pub use service::Service;
+pub use settings::{Settings, SettingsError};

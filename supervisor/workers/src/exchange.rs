@@ -1,7 +1,7 @@
 //! What passes between those who ask, the actor, and its workers.
 
 use std::sync::{
-    Mutex,
+    Mutex, Weak,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -68,13 +68,13 @@ pub(crate) struct Known {
 }
 
 /// Who hears of the pool's events.
-pub(crate) type Listener = Box<dyn Fn(&PoolEvent) + Send + Sync>;
+pub(crate) type Listener = dyn Fn(&PoolEvent) + Send + Sync;
 
 /// What the handle and the actor share.
 pub(crate) struct Shared {
     pub(crate) known: Mutex<Known>,
     pub(crate) next_id: AtomicU64,
-    pub(crate) listeners: Mutex<Vec<Listener>>,
+    pub(crate) listeners: Mutex<Vec<Weak<Listener>>>,
     /// `true` once a worker has got ready or failed to.
     pub(crate) has_settled: watch::Sender<bool>,
 }

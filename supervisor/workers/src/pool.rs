@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
     pin::pin,
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -445,7 +445,8 @@ impl Actor {
 
     fn report(&self, event: &PoolEvent) {
         report::event(event);
-        for listener in &*self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner) {
+        let listeners = self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        for listener in listeners.iter().filter_map(Weak::upgrade) {
             listener(event);
         }
     }
