@@ -366,9 +366,21 @@ impl Bridge {
         };
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
-            Err(BridgeError::internal_error(format!("'{method}' failed unexpectedly; please report this.")))
-        })
+        let durable =
+            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if let Some(realm) = durable {
+            realm.ready()?;
+        }
+        let reply =
+            catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
+                Err(BridgeError::internal_error(format!(
+                    "'{method}' failed unexpectedly; please report this."
+                )))
+            })?;
+        match durable {
+            Some(realm) => reply.of_change(realm),
+            None => Ok(reply),
+        }
     }
 
     fn spawn(
