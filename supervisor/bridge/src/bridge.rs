@@ -23,6 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     client_calls::ClientCalls,
     config::{BridgeConfig, ModelUse},
+    journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
@@ -294,6 +295,11 @@ impl Bridge {
     /// Where messages leave, for whoever watches how many wait.
     pub fn outbox(&self) -> &Outbox {
         &self.inner.outbox
+    }
+
+    /// From now on nothing is said that `journal` has not on disk. What calls within this process return is not held back.
+    pub(crate) fn guard_output(&self, journal: Arc<dyn Journal>) {
+        self.inner.runtime.spawn(self.inner.outbox.guard(journal));
     }
 
     pub(crate) fn client_calls(&self) -> &ClientCalls {
