@@ -239,6 +239,9 @@ impl Bridge {
             )
         })?;
         let realm = directory.open(name)?;
+        if let Some(journal) = realm.journal() {
+            self.guard_output(Arc::clone(journal));
+        }
         self.inner.membership.get_or_init(|| Membership::of(realm));
         Ok(())
     }
