@@ -23,6 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     client_calls::ClientCalls,
     config::{BridgeConfig, ModelUse},
+    journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
@@ -238,6 +239,9 @@ impl Bridge {
             )
         })?;
         let realm = directory.open(name)?;
+        if let Some(journal) = realm.journal() {
+            self.guard_output(Arc::clone(journal));
+        }
         self.inner.membership.get_or_init(|| Membership::of(realm));
         Ok(())
     }
@@ -299,6 +303,11 @@ impl Bridge {
     /// Where messages leave, for whoever watches how many wait.
     pub fn outbox(&self) -> &Outbox {
         &self.inner.outbox
+    }
+
+    /// From now on nothing is said that `journal` has not on disk. What calls within this process return is not held back.
+    pub(crate) fn guard_output(&self, journal: Arc<dyn Journal>) {
+        self.inner.runtime.spawn(self.inner.outbox.guard(journal));
     }
 
     pub(crate) fn client_calls(&self) -> &ClientCalls {
@@ -371,9 +380,21 @@ impl Bridge {
         };
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
-            Err(BridgeError::internal_error(format!("'{method}' failed unexpectedly; please report this.")))
-        })
+        let durable =
+            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if let Some(realm) = durable {
+            realm.ready()?;
+        }
+        let reply =
+            catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
+                Err(BridgeError::internal_error(format!(
+                    "'{method}' failed unexpectedly; please report this."
+                )))
+            })?;
+        match durable {
+            Some(realm) => reply.of_change(realm),
+            None => Ok(reply),
+        }
     }
 
     fn spawn(
