@@ -247,6 +247,9 @@ impl Bridge {
             )
         })?;
         let realm = directory.open(name)?;
+        if let Some(journal) = realm.journal() {
+            self.guard_output(Arc::clone(journal));
+        }
         self.inner.membership.get_or_init(|| Membership::of(realm));
         Ok(())
     }
@@ -386,9 +389,21 @@ impl Bridge {
         };
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
-            Err(BridgeError::internal_error(format!("'{method}' failed unexpectedly; please report this.")))
-        })
+        let durable =
+            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if let Some(realm) = durable {
+            realm.ready()?;
+        }
+        let reply =
+            catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
+                Err(BridgeError::internal_error(format!(
+                    "'{method}' failed unexpectedly; please report this."
+                )))
+            })?;
+        match durable {
+            Some(realm) => reply.of_change(realm),
+            None => Ok(reply),
+        }
     }
 
     fn spawn(

@@ -64,6 +64,9 @@ pub use journal::{Journal, ObjectKind, ObjectName, StorageFailure};
 pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;
 pub use queue::{Operation, OperationQueue};
-pub use realm::{InvalidRealmName, Realm, RealmDirectory, RealmName, RealmOverview};
+pub use realm::{
+    InvalidRealmName, LoadError, Realm, RealmDirectory, RealmLoader, RealmName, RealmOverview,
+    UnreadableRecord,
+};
 pub use registry::{MethodRegistry, MethodSet, Reply, Request};
 pub use turn_host::ClientTurn;
