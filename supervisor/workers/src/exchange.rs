@@ -1,8 +1,11 @@
 //! What passes between those who ask, the actor, and its workers.
 
-use std::sync::{
-    Mutex, Weak,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Mutex, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use oam_agent::{Availability, Capabilities, ModelError, StepOutcome, StepRequest};
@@ -77,6 +80,8 @@ pub(crate) struct Shared {
     pub(crate) listeners: Mutex<Vec<Weak<Listener>>>,
     /// `true` once a worker has got ready or failed to.
     pub(crate) has_settled: watch::Sender<bool>,
+    /// How many steps play at once when all workers are there.
+    pub(crate) parallel_steps: watch::Sender<NonZeroUsize>,
 }
 
 impl Shared {

@@ -1,6 +1,9 @@
 //! The pool as a model: what an agent sees of it.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64};
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+};
 
 use oam_agent::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, ErrorCode, Model, ModelError, StepOutcome,
@@ -72,6 +75,7 @@ impl WorkerPool {
             next_id: AtomicU64::new(1),
             listeners: Mutex::default(),
             has_settled: watch::Sender::new(false),
+            parallel_steps: watch::Sender::new(config.parallel_steps(1)),
         });
         tokio::spawn(Actor::run(config, Arc::clone(&shared), asked));
         Self { pool, shared }
@@ -81,6 +85,12 @@ impl WorkerPool {
     pub async fn settled(&self) {
         // The sender lives as long as this handle.
         let _ = self.shared.has_settled.subscribe().wait_for(|settled| *settled).await;
+    }
+
+    /// How many steps it plays at once, as far as is known: one for each worker until the first worker is ready and tells
+    /// how many it plays.
+    pub fn parallel_steps(&self) -> watch::Receiver<NonZeroUsize> {
+        self.shared.parallel_steps.subscribe()
     }
 
     /// Calls `listener` for everything worth knowing that happens as long as the returned value lives. It must return at

@@ -256,6 +256,7 @@ impl Actor {
         }
         self.tell(Event::Ready { worker, abilities });
         if self.core.is_serving(worker) {
+            self.shared.parallel_steps.send_replace(self.config.parallel_steps(abilities.parallel_steps));
             self.learn(availability, Some(&capabilities));
             self.shared.has_settled.send_replace(true);
         }
