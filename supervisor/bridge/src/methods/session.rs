@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    Agent, AgentError, AgentSetup, Compaction, StepInfo, ToolChoice, ToolRecord, TurnOptions, TurnResponse,
-    Usage, check_tool_names, transcript::json::SavedTranscript,
+    Agent, AgentError, AgentSetup, Compaction, FinishedCompaction, StepInfo, ToolChoice, ToolRecord,
+    TurnOptions, TurnResponse, Usage, check_tool_names, transcript::json::SavedTranscript,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -301,10 +301,12 @@ fn compact(request: Request) -> Result<Reply, BridgeError> {
         ..defaults
     };
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
-        let summary = session
-            .agent
-            .compact(&compaction, |_| operation.commit().map_err(|_| AgentError::Cancelled))
-            .await?;
+        let commit = |compaction: FinishedCompaction<'_>| {
+            operation.commit().map_err(|_| AgentError::Cancelled)?;
+            compaction.keep();
+            Ok(())
+        };
+        let summary = session.agent.compact(&compaction, commit).await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
 }

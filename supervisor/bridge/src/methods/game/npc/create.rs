@@ -130,6 +130,7 @@ fn add(
         memory,
         options,
         history: history.transcript,
+        keeper: None,
     };
     let npc = Npc::new(choice.model, setup).map_err(|error| unusable(&error, &options_path))?;
     let tools: Vec<String> = npc.tools().iter().map(|tool| tool.name().to_string()).collect();
