@@ -22,6 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     client_calls::ClientCalls,
+    client_id::ClientId,
     config::{BridgeConfig, ModelUse},
     journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
@@ -47,6 +48,7 @@ pub struct Bridge {
 }
 
 struct Inner {
+    client: ClientId,
     config: BridgeConfig,
     method_sets: Vec<Arc<dyn MethodSet>>,
     registry: MethodRegistry,
@@ -114,6 +116,7 @@ impl Bridge {
             Arc::clone(set).register(&mut registry);
         }
         let inner = Inner {
+            client: ClientId::new(),
             config,
             method_sets,
             registry,
@@ -191,6 +194,11 @@ impl Bridge {
         Notifier { outbox: self.inner.outbox.clone() }
     }
 
+    /// Whom [`current_client`](crate::current_client) tells of while its requests are worked on.
+    pub fn client(&self) -> ClientId {
+        self.inner.client
+    }
+
     /// The configuration the bridge was made with.
     pub fn config(&self) -> &BridgeConfig {
         &self.inner.config
@@ -264,6 +272,11 @@ impl Bridge {
     /// Resolves when no request waits for its answer and no notification is at work.
     pub async fn idle(&self) {
         self.inner.answers.none_owed().await;
+    }
+
+    /// How many requests wait for their answers, and notifications are at work.
+    pub fn unanswered(&self) -> usize {
+        self.inner.answers.owed()
     }
 
     /// Does what the `shutdown` method does; returns when it is done.
@@ -341,6 +354,7 @@ impl Bridge {
             Ok(Reply(ReplyKind::Queued { queue, work })) => {
                 let limit = self.inner.config.max_pending_operations;
                 let operation = NewOperation {
+                    client: self.inner.client,
                     work,
                     responder,
                     stop: self.inner.stop.child_token(),
@@ -407,7 +421,7 @@ impl Bridge {
             };
             responder.answer(result);
         };
-        self.inner.tasks.spawn_on(task, &self.inner.runtime);
+        self.inner.tasks.spawn_on(self.inner.client.scope(task), &self.inner.runtime);
         canceller
     }
 

@@ -37,6 +37,7 @@
 mod at_end;
 mod bridge;
 mod client_calls;
+mod client_id;
 mod coding;
 mod config;
 pub mod journal;
@@ -58,6 +59,7 @@ mod turn_host;
 mod worlds;
 
 pub use bridge::{Bridge, Canceller, Notifier};
+pub use client_id::{ClientId, current_client};
 pub use config::{BridgeConfig, ModelFactory, ModelUse, NoSystemModel};
 pub use journal::{Journal, ObjectKind, ObjectName, StorageFailure};
 pub use message::{BridgeError, Payload, RequestId};

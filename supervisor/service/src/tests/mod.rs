@@ -1,0 +1,7 @@
+//! Services with real sockets, in this process.
+
+mod connections;
+mod handover;
+mod kit;
+mod starts;
+mod stops;
