@@ -15,7 +15,11 @@ use oam_agent::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{bridge::Bridge, config::ModelUse, message::BridgeError, params::Params};
+use crate::{
+    config::{BridgeConfig, ModelUse},
+    message::BridgeError,
+    params::Params,
+};
 
 pub(crate) use npc::{memory, npc_options};
 pub(crate) use persona::persona;
@@ -351,11 +355,10 @@ impl ModelChoice {
 
 /// The model that the member `model` names; the system model when absent.
 pub(crate) fn model(
-    bridge: &Bridge,
+    config: &BridgeConfig,
     params: &Params<'_>,
     for_use: ModelUse<'_>,
 ) -> Result<ModelChoice, BridgeError> {
-    let config = bridge.config();
     let no_members = Map::new();
     let (kind, members) = match params.get(KEY) {
         None => (SYSTEM, &no_members),
@@ -384,13 +387,13 @@ pub(crate) fn model(
         }
         custom => match config.models.custom(custom, members) {
             Some(model) => model.map_err(|reason| params.invalid(KEY, reason))?,
-            None => return Err(unknown_model(bridge, custom)),
+            None => return Err(unknown_model(config, custom)),
         },
     };
     Ok(ModelChoice { model, kind: kind.to_owned() })
 }
 
-fn unknown_model(bridge: &Bridge, kind: &str) -> BridgeError {
-    let known: Vec<_> = bridge.model_types().iter().map(|kind| format!("\"{kind}\"")).collect();
+fn unknown_model(config: &BridgeConfig, kind: &str) -> BridgeError {
+    let known: Vec<_> = config.model_types().iter().map(|kind| format!("\"{kind}\"")).collect();
     BridgeError::invalid_params(format!("Unknown model type '{kind}'. Supported: {}.", known.join(", ")))
 }

@@ -83,7 +83,7 @@ impl ClientNpc {
 
     /// Cancels all its work. For an NPC that is deleted.
     pub(crate) fn stop(&self) {
-        self.queue.cancel_all();
+        self.queue.close();
         self.deleted.cancel();
         self.npc.stop_compaction();
     }

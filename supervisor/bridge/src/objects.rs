@@ -47,6 +47,10 @@ impl<T> Id<T> {
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
+
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
 }
 
 impl<T> Clone for Id<T> {
@@ -153,6 +157,11 @@ impl<T: Object> Objects<T> {
         }
         state.by_id.insert(object.id().clone(), Arc::new(object));
         Ok(())
+    }
+
+    /// Whether the id of this object still names it.
+    pub(crate) fn has(&self, object: &Arc<T>) -> bool {
+        self.lock().by_id.get(object.id()).is_some_and(|named| Arc::ptr_eq(named, object))
     }
 
     /// Frees the id and returns the object it belonged to.

@@ -80,12 +80,20 @@ impl Reply {
     }
 }
 
-pub(crate) type Handler = Arc<dyn Fn(Request) -> Result<Reply, BridgeError> + Send + Sync>;
+type Handler = Arc<dyn Fn(Request) -> Result<Reply, BridgeError> + Send + Sync>;
+
+/// A method as it was registered.
+#[derive(Clone)]
+pub(crate) struct Method {
+    pub(crate) handler: Handler,
+    /// It changes objects of the realm: it is refused while changes cannot be kept.
+    pub(crate) changes_realm: bool,
+}
 
 /// Collects methods by name while a bridge is made.
 #[derive(Default, Clone)]
 pub struct MethodRegistry {
-    handlers: HashMap<String, Handler>,
+    methods: HashMap<String, Method>,
 }
 
 impl std::fmt::Debug for MethodRegistry {
@@ -101,16 +109,26 @@ impl MethodRegistry {
         name: &str,
         handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
     ) {
-        self.handlers.insert(name.to_owned(), Arc::new(handler));
+        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), changes_realm: false });
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Handler> {
-        self.handlers.get(name)
+    /// Adds a method that changes what is in the realm. It fails with `storage_failed` while a durable realm cannot be
+    /// written.
+    pub fn register_change(
+        &mut self,
+        name: &str,
+        handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
+    ) {
+        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), changes_realm: true });
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Method> {
+        self.methods.get(name)
     }
 
     /// The names, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.handlers.keys().map(String::as_str).collect();
+        let mut names: Vec<_> = self.methods.keys().map(String::as_str).collect();
         names.sort_unstable();
         names
     }

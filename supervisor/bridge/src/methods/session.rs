@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    Agent, AgentError, AgentSetup, BoxFuture, Compaction, StepInfo, ToolChoice, ToolRecord, TurnOptions,
-    TurnResponse, Usage, check_tool_names, transcript::json::SavedTranscript,
+    Agent, AgentError, AgentSetup, Compaction, StepInfo, ToolChoice, ToolRecord, TurnOptions, TurnResponse,
+    Usage, check_tool_names, transcript::json::SavedTranscript,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::{
     message::{BridgeError, EventContext, Members, Payload},
     queue::OperationQueue,
     registry::{MethodRegistry, MethodSet, Reply, Request},
-    session::{Session, SessionId, Sessions},
+    session::{Session, SessionId},
     timestamp,
     turn_host::ClientTurn,
 };
@@ -26,42 +26,25 @@ const CREATE_MEMBERS: &[&str] = &["session", "instructions", "tools", "options",
 const RESPOND_MEMBERS: &[&str] =
     &["session", "prompt", "schema", "stream", "toolChoice", "maxToolRounds", "maxToolCalls", "enabledTools"];
 
-#[derive(Default)]
-pub(super) struct SessionMethods {
-    sessions: Arc<Sessions>,
-}
+pub(super) struct SessionMethods;
 
 impl MethodSet for SessionMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        type Method = fn(&Sessions, Request) -> Result<Reply, BridgeError>;
-        let methods: [(&str, Method); 11] = [
-            ("session/create", create),
-            ("session/respond", respond),
-            ("session/cancel", cancel),
-            ("session/reset", reset),
-            ("session/delete", delete),
-            ("session/list", list),
-            ("session/transcript", transcript),
-            ("session/setInstructions", set_instructions),
-            ("session/setContextNote", set_context_note),
-            ("session/setTools", set_tools),
-            ("session/compact", compact),
-        ];
-        for (name, method) in methods {
-            let sessions = Arc::clone(&self.sessions);
-            registry.register(name, move |request| method(&sessions, request));
-        }
+        registry.register_change("session/create", create);
+        registry.register_change("session/respond", respond);
+        registry.register("session/cancel", cancel);
+        registry.register_change("session/reset", reset);
+        registry.register_change("session/delete", delete);
+        registry.register("session/list", list);
+        registry.register("session/transcript", transcript);
+        registry.register_change("session/setInstructions", set_instructions);
+        registry.register_change("session/setContextNote", set_context_note);
+        registry.register_change("session/setTools", set_tools);
+        registry.register_change("session/compact", compact);
     }
 
     fn notifications(&self) -> Vec<&'static str> {
         vec![EVENTS, "tool/cancel"]
-    }
-
-    fn shut_down(&self) -> BoxFuture<'static, ()> {
-        for session in self.sessions.remove_all() {
-            session.queue.cancel_all();
-        }
-        Box::pin(std::future::ready(()))
     }
 }
 
@@ -77,10 +60,11 @@ struct WithWarnings<'a> {
     warnings: Vec<String>,
 }
 
-fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn create(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let config = bridge.config();
     let mut warnings = params.unknown_members(CREATE_MEMBERS);
+    let sessions = &bridge.realm().sessions;
     let id = sessions.new_id(params.optional_client_id("session")?)?;
     let options = SessionOptions::read(params, config.tool_timeout, &mut warnings)?;
     let history = coding::history(params, "history")?;
@@ -107,7 +91,7 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
         )));
     }
     warnings.extend(coding::tool_count_warning(tools.len(), ToolAdvice::Narrow));
-    let choice = coding::model(bridge, params, ModelUse::Session(id.as_str()))?;
+    let choice = coding::model(config, params, ModelUse::Session(id.as_str()))?;
     warnings.extend(choice.availability_warning());
     let setup = AgentSetup {
         instructions: setup_instructions,
@@ -142,8 +126,8 @@ struct RespondResult<'a> {
     warnings: Vec<String>,
 }
 
-fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn respond(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let Request { bridge, id, params } = request;
     let prompt = params.string("prompt")?.to_owned();
     let stream = params.optional_bool("stream")?.unwrap_or(false);
@@ -188,33 +172,34 @@ fn turn_error(error: AgentError, session: &SessionId) -> BridgeError {
     }
 }
 
-fn cancel(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn cancel(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Cancelled<'a> {
         session: &'a SessionId,
         cancelled: usize,
     }
-    let session = sessions.named(&request.params)?;
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     Reply::now(&Cancelled { session: &session.id, cancelled: session.queue.cancel_all() })
 }
 
-fn delete(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn delete(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Deleted<'a> {
         session: &'a SessionId,
         deleted: bool,
     }
-    let session = sessions.remove(request.params.string("session")?)?;
-    session.queue.cancel_all();
+    let session = request.bridge.realm().sessions.remove(request.params.string("session")?)?;
+    session.queue.close();
     Reply::now(&Deleted { session: &session.id, deleted: true })
 }
 
-fn list(sessions: &Sessions, _: Request) -> Result<Reply, BridgeError> {
+fn list(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Listed {
         sessions: Vec<ListedSession>,
     }
-    let sessions = sessions.all().iter().map(|session| ListedSession::of(session)).collect();
+    let sessions =
+        request.bridge.realm().sessions.all().iter().map(|session| ListedSession::of(session)).collect();
     Reply::now(&Listed { sessions })
 }
 
@@ -248,18 +233,18 @@ impl ListedSession {
     }
 }
 
-fn transcript(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn transcript(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Saved<'a> {
         session: &'a SessionId,
         transcript: SavedTranscript,
     }
-    let session = sessions.named(&request.params)?;
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     Reply::now(&Saved { session: &session.id, transcript: session.agent.saved_transcript() })
 }
 
-fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn reset(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
         session.agent.reset().await;
@@ -267,8 +252,8 @@ fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
     })
 }
 
-fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn set_instructions(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let instructions = request.params.optional_string("instructions")?.map(Arc::from);
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
@@ -277,8 +262,8 @@ fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, Brid
     })
 }
 
-fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn set_context_note(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let note = request.params.optional_string("note")?.map(Arc::from);
     Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
         operation.commit()?;
@@ -287,8 +272,8 @@ fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, Brid
     })
 }
 
-fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn set_tools(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let set = coding::required_tools(&request.params, "tools", session.tool_timeout)?;
     check_tool_names(&set.tools)?;
     let mut warnings = set.warnings;
@@ -300,13 +285,13 @@ fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError
     })
 }
 
-fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn compact(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Compacted<'a> {
         session: &'a SessionId,
         summary: Option<&'a str>,
     }
-    let session = sessions.named(&request.params)?;
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let defaults = Compaction::default();
     let keep_recent_turns = request.params.optional_integer("keepRecentTurns", 0)?;
     let compaction = Compaction {

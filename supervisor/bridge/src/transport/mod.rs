@@ -13,5 +13,7 @@ pub mod stdio;
 #[cfg(test)]
 mod test_connection;
 
+#[cfg(unix)]
+pub use pollable::reader_gone;
 pub use lines::{Line, LineSplitter, MAX_LINE_BYTES};
 pub use serve::{Connection, End, StopSignal, serve};
