@@ -104,7 +104,7 @@ Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed,
 lost, or the recording cannot be written; 2 wrong arguments, an unusable script, recording or worker
 program; 130 interrupted (SIGINT). More: docs/PROTOCOL.md, docs/OPERATIONS.md, docs/SERVICE.md."#;
 
-fn max_sessions(text: &str) -> Result<usize, String> {
+pub(crate) fn max_sessions(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
         Ok(count) => Ok(count),

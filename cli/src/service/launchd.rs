@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// The name of the job.
 pub(crate) const LABEL: &str = "org.openapplemodels.oam";
 /// The name under which the service asks for its socket.
-const SOCKET: &str = oam_service::activation::LAUNCHD_SOCKET;
+const SOCKET: &str = oam_service::LAUNCHD_SOCKET;
 /// How long the service may take to end, before it is killed. It drains for less.
 const EXIT_TIME: u64 = 30;
 /// Seconds between two starts.

@@ -6,6 +6,7 @@ pub(crate) mod installation;
 mod launchd;
 pub(crate) mod manager;
 pub(crate) mod reach;
+pub(crate) mod running;
 pub(crate) mod starts;
 mod systemd;
 

@@ -4,10 +4,12 @@ use std::{
     ffi::OsString,
     io,
     path::{Path, PathBuf},
+    thread,
     time::Duration,
 };
 
 use oam_service::paths;
+use serde_json::Value;
 use tokio::{
     net::UnixStream,
     time::{Instant, sleep},
@@ -17,6 +19,7 @@ use super::{
     client::is_absence,
     detached::{self, DetachedService},
     manager::Manager,
+    running,
 };
 use crate::{failure::Failure, files};
 
@@ -24,6 +27,8 @@ use crate::{failure::Failure, files};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long until somebody who waits is told what for.
 const SILENCE: Duration = Duration::from_secs(1);
+/// How long the old service may take to make room: its turns are waited for.
+const HAND_OVER_TIME: Duration = Duration::from_secs(60);
 /// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long another service may take to listen, when the one that was started has ended: they start one at a time.
@@ -134,4 +139,22 @@ impl Reach {
             ),
         }))
     }
+}
+
+/// Has a new service take the place of the one with this process number, and waits until it has.
+pub(crate) fn replace(named: Option<&Path>, socket: &Path, old: &Value) -> Result<(), Failure> {
+    let socket_argument = named.map(|path| [OsString::from("--socket"), path.into()]);
+    let arguments = socket_argument.into_iter().flatten().chain(["--replace".into()]);
+    let mut service = detached::start(arguments)?;
+    let deadline = std::time::Instant::now() + HAND_OVER_TIME;
+    while std::time::Instant::now() < deadline {
+        if let Some(words) = service.ended() {
+            return Err(Failure::io(format!("the service was started and ended again: {words}")));
+        }
+        if running::status(socket)?.is_some_and(|status| status["pid"] != *old) {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+    Err(Failure::io(format!("the service has not been replaced after {} s", HAND_OVER_TIME.as_secs())))
 }
