@@ -14,8 +14,8 @@ use crate::{
     commands::{
         agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
         completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
-        respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, service::ServiceCommand, status::StatusArguments,
-        stdio::StdioArguments, tools::ToolsCommand,
+        respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, service::ServiceCommand,
+        status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
     },
     failure::Failure,
 };

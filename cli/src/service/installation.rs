@@ -54,7 +54,10 @@ impl Installation {
     /// The whole command line. Fails for what the files of a manager cannot hold.
     pub(super) fn words(&self) -> Result<Vec<String>, Failure> {
         let program = self.program.to_str().ok_or_else(|| {
-            Failure::usage(format!("{}: the path is not UTF-8; put oam somewhere else", self.program.display()))
+            Failure::usage(format!(
+                "{}: the path is not UTF-8; put oam somewhere else",
+                self.program.display()
+            ))
         })?;
         let fixed = [program, "service", "run", "--managed"].map(str::to_owned);
         Ok(fixed.into_iter().chain(self.arguments.iter().cloned()).collect())
@@ -97,7 +100,9 @@ impl RunArguments {
             }
         }
         if self.is_replacing() {
-            return Err(Failure::usage("--replace is not for the manager: it keeps the socket between two services"));
+            return Err(Failure::usage(
+                "--replace is not for the manager: it keeps the socket between two services",
+            ));
         }
         let Some(command) = self.worker() else { return Ok(()) };
         let command = worker::command_in(command).map_err(|error| Failure::usage(error.at("--worker")))?;
@@ -113,7 +118,8 @@ impl RunArguments {
 
 /// This program by the name under which it is found: a link that an upgrade changes is followed anew by each start.
 fn this_program() -> Result<PathBuf, Failure> {
-    let running = env::current_exe().map_err(|error| Failure::io(format!("oam does not find itself: {error}")))?;
+    let running =
+        env::current_exe().map_err(|error| Failure::io(format!("oam does not find itself: {error}")))?;
     let is_running = |path: &Path| fs::canonicalize(path).ok() == fs::canonicalize(&running).ok();
     let called = env::args_os().next().map(PathBuf::from).unwrap_or_default();
     let found = if called.components().count() > 1 {

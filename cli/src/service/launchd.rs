@@ -172,8 +172,10 @@ mod tests {
         check(job, DOCUMENTED);
         let value = |key: &str| job.get(key).unwrap_or_else(|| panic!("{key} is missing"));
         assert_eq!(value("Label").as_string(), Some(LABEL));
-        assert!(["Background", "Standard", "Adaptive", "Interactive"]
-            .contains(&value("ProcessType").as_string().unwrap()));
+        assert!(
+            ["Background", "Standard", "Adaptive", "Interactive"]
+                .contains(&value("ProcessType").as_string().unwrap())
+        );
         assert_eq!(value("RunAtLoad").as_boolean(), Some(false));
         let keep_alive = value("KeepAlive").as_dictionary().unwrap();
         assert_eq!(keep_alive.get("SuccessfulExit").and_then(Value::as_boolean), Some(false));
@@ -185,7 +187,8 @@ mod tests {
     #[test]
     fn whatever_the_words_are_they_come_back() {
         let program = "/Users/ada/My Games & <more>/oam";
-        let arguments = ["--worker", "env A='1 2' worker \"%h\" $HOME", "--data", "/Users/ada/\u{e4}\u{1f409}"];
+        let arguments =
+            ["--worker", "env A='1 2' worker \"%h\" $HOME", "--data", "/Users/ada/\u{e4}\u{1f409}"];
         let file = file(&installation(program, &arguments), Path::new("/tmp/oam.out")).unwrap();
         let expected = [program, "service", "run", "--managed"].iter().chain(&arguments);
         assert_eq!(words(&file).unwrap(), expected.map(|word| (*word).to_owned()).collect::<Vec<_>>());

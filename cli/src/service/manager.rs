@@ -132,7 +132,10 @@ impl Manager {
                     || PathBuf::from("/run/user").join(geteuid().as_raw().to_string()),
                     PathBuf::from,
                 );
-                vec![systemd::service(installation)?, systemd::socket(&installation.socket, Some(&runtime_folder))?]
+                vec![
+                    systemd::service(installation)?,
+                    systemd::socket(&installation.socket, Some(&runtime_folder))?,
+                ]
             }
         };
         let paths = self.paths().into_iter();
@@ -186,10 +189,14 @@ impl Manager {
         };
         let Ok(said) = said else { return false };
         match self.system {
-            System::Macos => said.is_success && said.text.lines().any(|line| line.trim().starts_with("pid = ")),
+            System::Macos => {
+                said.is_success && said.text.lines().any(|line| line.trim().starts_with("pid = "))
+            }
             // Also while it starts or ends.
-            System::Linux => said.text.trim().ends_with("active") && !said.text.trim().ends_with("inactive")
-                || said.text.contains("activating"),
+            System::Linux => {
+                said.text.trim().ends_with("active") && !said.text.trim().ends_with("inactive")
+                    || said.text.contains("activating")
+            }
         }
     }
 
@@ -206,7 +213,9 @@ impl Manager {
             Err(error) => error.to_string(),
         };
         let (what, to_do) = match self.system {
-            System::Macos => ("launchd has no session for this user", "Log in at the screen, not by ssh alone."),
+            System::Macos => {
+                ("launchd has no session for this user", "Log in at the screen, not by ssh alone.")
+            }
             System::Linux => (
                 "systemd does not manage services for this user here",
                 "Log in as this user (not by su or sudo), or switch it on for good with `loginctl enable-linger`.",
@@ -222,7 +231,8 @@ impl Manager {
     pub(crate) fn install(&self, installation: &Installation) -> Result<Change, Failure> {
         let wanted = self.files(installation)?;
         self.expect_manager()?;
-        let is_there = |file: &ManagedFile| fs::read_to_string(&file.path).is_ok_and(|found| found == file.content);
+        let is_there =
+            |file: &ManagedFile| fs::read_to_string(&file.path).is_ok_and(|found| found == file.content);
         let change = if wanted.iter().all(is_there) { Change::Unneeded } else { Change::Made };
         if change == Change::Made {
             let was_running = self.is_running();

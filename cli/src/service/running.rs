@@ -1,6 +1,10 @@
 //! A service that runs, whoever started it: what it says of itself, and ending it.
 
-use std::{path::Path, thread, time::{Duration, Instant}};
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use nix::{
     errno::Errno,
@@ -29,7 +33,8 @@ pub(crate) fn stop(socket: &Path) -> Result<bool, Failure> {
         Failure::io(format!("what listens at {} does not tell its process", socket.display()))
     })?;
     let pid = Pid::from_raw(pid);
-    kill(pid, Signal::SIGTERM).map_err(|error| Failure::io(format!("process {pid} cannot be stopped: {error}")))?;
+    kill(pid, Signal::SIGTERM)
+        .map_err(|error| Failure::io(format!("process {pid} cannot be stopped: {error}")))?;
     let deadline = Instant::now() + END_TIME;
     while kill(pid, None) != Err(Errno::ESRCH) {
         if Instant::now() > deadline {

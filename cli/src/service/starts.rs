@@ -70,11 +70,6 @@ impl StartList {
         Self { path: data.with_file_name(name) }
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The starts that failed since the last good one, as far as they count now; the latest last.
     pub(crate) fn failed(&self) -> Vec<FailedStart> {
         self.failed_at(now())
@@ -223,7 +218,7 @@ mod tests {
         for content in ["", "[]", "{\"failedStarts\": 1}", "nonsense"] {
             let folder = tempfile::tempdir().unwrap();
             let list = list(&folder);
-            fs::write(list.path(), content).unwrap();
+            fs::write(&list.path, content).unwrap();
             assert_eq!(list.failed_at(START), [], "{content}");
             assert_eq!(list.begin_at(START).unwrap().failed("x"), Verdict::TryAgain);
         }

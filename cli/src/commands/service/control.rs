@@ -84,7 +84,11 @@ pub(super) fn stop(arguments: &StopArguments) -> Result<(), Failure> {
     } else {
         running::stop(&place.socket)?
     };
-    Console::stdout().line(if was_running { "The service was stopped." } else { "The service does not run." });
+    Console::stdout().line(if was_running {
+        "The service was stopped."
+    } else {
+        "The service does not run."
+    });
     Ok(())
 }
 

@@ -1,14 +1,12 @@
 //! `oam service install` and `uninstall`.
 
 use clap::Args;
-use serde_json::json;
 
 use super::SocketArgument;
 use crate::{
     console::Console,
     failure::Failure,
     service::{
-        client,
         installation::Installation,
         manager::{Change, Manager, System},
         running,
@@ -85,7 +83,10 @@ pub(super) fn install(arguments: &InstallArguments) -> Result<(), Failure> {
         Change::Made => "was installed",
         Change::Unneeded => "is installed already",
     };
-    stdout.line(&format!("The service {verb}; {} starts it when a program connects.", manager.system().manager()));
+    stdout.line(&format!(
+        "The service {verb}; {} starts it when a program connects.",
+        manager.system().manager()
+    ));
     for path in manager.paths() {
         stdout.line(&format!("  {}", path.display()));
     }

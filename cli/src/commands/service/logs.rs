@@ -1,7 +1,7 @@
 //! `oam service logs`: the end of the service's log, and what comes.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, ErrorKind, Read, Seek, SeekFrom},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -132,7 +132,8 @@ fn read_whole_lines(file: &mut File, lines: &mut Vec<u8>) -> io::Result<()> {
         }
         lines.extend_from_slice(&buffer[..count]);
     }
-    let whole = lines[before..].iter().rposition(|byte| *byte == b'\n').map_or(before, |end| before + end + 1);
+    let whole =
+        lines[before..].iter().rposition(|byte| *byte == b'\n').map_or(before, |end| before + end + 1);
     let rest = i64::try_from(lines.len() - whole).unwrap_or(0);
     lines.truncate(whole);
     file.seek(SeekFrom::Current(-rest)).map(drop)
@@ -147,14 +148,16 @@ fn last_lines(text: &[u8], count: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{fs, io::Write};
 
     use super::*;
 
     #[test]
     fn the_last_lines_are_whole() {
         let text = b"a\nbc\n\nd\n";
-        for (count, expected) in [(0, ""), (1, "d\n"), (2, "\nd\n"), (3, "bc\n\nd\n"), (4, "a\nbc\n\nd\n"), (9, "a\nbc\n\nd\n")] {
+        for (count, expected) in
+            [(0, ""), (1, "d\n"), (2, "\nd\n"), (3, "bc\n\nd\n"), (4, "a\nbc\n\nd\n"), (9, "a\nbc\n\nd\n")]
+        {
             assert_eq!(last_lines(text, count), expected.as_bytes(), "{count}");
         }
         assert_eq!(last_lines(b"", 3), b"");

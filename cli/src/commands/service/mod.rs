@@ -85,9 +85,12 @@ impl SocketArgument {
         let socket = self.named().unwrap_or_else(|| usual.clone());
         paths::check_socket(&socket)?;
         match installed.filter(|_| socket == usual) {
-            Some(arguments) => {
-                Ok(Place { socket, data: arguments.data_folder()?, log: arguments.log_path()?, is_managed: true })
-            }
+            Some(arguments) => Ok(Place {
+                socket,
+                data: arguments.data_folder()?,
+                log: arguments.log_path()?,
+                is_managed: true,
+            }),
             None => Ok(Place {
                 socket,
                 data: paths::data_folder()?,

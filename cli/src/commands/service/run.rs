@@ -5,11 +5,12 @@ use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
 use clap::Args;
-use oam_bridge::{BridgeConfig, transport::stdio::StopSignals};
+use oam_bridge::{BridgeConfig, ModelFactory, transport::stdio::StopSignals};
 use oam_service::{Activation, Service, ServiceConfig, StopReason, paths};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -177,20 +178,14 @@ impl RunArguments {
         Ok(said.or(Settings::read(&path, self.config.is_some())?))
     }
 
-    fn config(&self, activation: Option<Activation>) -> Result<ServiceConfig, Failure> {
-        let bridge = BridgeConfig {
+    fn bridge(&self, models: Arc<dyn ModelFactory>) -> BridgeConfig {
+        BridgeConfig {
             max_sessions: self.max_sessions,
             tool_timeout: self.tool_timeout.0,
             allow_scripted_models: !self.no_scripted_models,
+            models,
             ..BridgeConfig::default()
-        };
-        Ok(ServiceConfig {
-            socket: self.named_socket(),
-            activation,
-            replace: self.replace,
-            limits: self.settings()?.limits(),
-            ..ServiceConfig::new(self.data_folder()?, bridge)
-        })
+        }
     }
 }
 
@@ -228,11 +223,7 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
         Ok(activation) => serve(arguments, activation, &starts),
         Err(failure) => Served::not(failure),
     };
-    if arguments.managed {
-        run_managed(&starts, activation, serve)
-    } else {
-        ended(serve(activation).end)
-    }
+    if arguments.managed { run_managed(&starts, activation, serve) } else { ended(serve(activation).end) }
 }
 
 /// Runs it unless that has failed too often.
@@ -268,7 +259,9 @@ fn run_managed(
 }
 
 fn give_up(activation: Option<Activation>, reason: &str) {
-    tracing::error!("it has failed to start too often, and is not started again until `oam service start`: {reason}");
+    tracing::error!(
+        "it has failed to start too often, and is not started again until `oam service start`: {reason}"
+    );
     oam_service::give_up(activation, reason);
 }
 
@@ -288,20 +281,33 @@ fn start_failure(error: &impl std::fmt::Display) -> Failure {
 }
 
 fn serve(arguments: &RunArguments, activation: Option<Activation>, starts: &StartList) -> Served {
-    let prepared = arguments.config(activation).and_then(|config| {
+    let prepared = arguments.settings().and_then(|settings| {
+        let data = arguments.data_folder()?;
         let model = SystemModel::choose_with_settings(&arguments.workers, &RecordingArguments::default())?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-        Ok((config, model, runtime.map_err(|error| start_failure(&error))?))
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+        Ok((settings.limits(), data, model, runtime.map_err(|error| start_failure(&error))?))
     });
-    let (config, model, runtime) = match prepared {
+    let (limits, data, model, runtime) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return Served::not(failure),
     };
     let served = runtime.block_on(async {
-        match Signals::listen() {
-            Ok(signals) => serve_until_told(arguments, config, model, signals, starts).await,
-            Err(error) => Served::not(start_failure(&error)),
-        }
+        // Before there is a worker that a signal could leave behind.
+        let signals = match Signals::listen() {
+            Ok(signals) => signals,
+            Err(error) => return Served::not(start_failure(&error)),
+        };
+        let models = model.start();
+        let config = ServiceConfig {
+            socket: arguments.named_socket(),
+            activation,
+            pool: models.pool.clone(),
+            replace: arguments.replace,
+            limits,
+            ..ServiceConfig::new(data, arguments.bridge(Arc::clone(&models.models)))
+        };
+        serve_until_told(arguments, config, models, signals, starts).await
     });
     // What still runs was waited for, or told to end at once.
     runtime.shutdown_background();
@@ -321,14 +327,12 @@ impl Signals {
 
 async fn serve_until_told(
     arguments: &RunArguments,
-    mut config: ServiceConfig,
-    model: SystemModel,
+    config: ServiceConfig,
+    models: StartedModels,
     mut signals: Signals,
     starts: &StartList,
 ) -> Served {
-    let StartedModels { models, pool, recording } = model.start();
-    config.bridge.models = models;
-    config.pool.clone_from(&pool);
+    let StartedModels { models, pool, recording } = models;
     if let Some(pool) = &pool {
         tokio::select! {
             () = signals.stop.arrived() => {}
@@ -344,7 +348,7 @@ async fn serve_until_told(
         started = starting => match started {
             Ok(Ok(service)) => {
                 starts.forget();
-                Served { has_started: true, end: run_service(arguments, &service, &mut signals).await }
+                Served { has_started: true, end: run_service(arguments, &service, &models, &mut signals).await }
             }
             Ok(Err(error)) => Served::not(start_failure(&error)),
             Err(error) => Served::not(start_failure(&error)),
@@ -366,6 +370,7 @@ async fn serve_until_told(
 async fn run_service(
     arguments: &RunArguments,
     service: &Service,
+    models: &Arc<dyn ModelFactory>,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving at {}", service.socket_path().display());
@@ -376,12 +381,15 @@ async fn run_service(
             () = signals.stop.arrived() => {
                 tokio::select! {
                     biased;
-                    () = signals.stop.insisted() => tracing::info!("a second signal: nothing is waited for"),
+                    () = signals.stop.insisted() => {
+                        tracing::info!("a second signal: nothing is waited for");
+                        service.cut();
+                    }
                     () = service.stop() => {}
                 }
                 break StopReason::Requested;
             }
-            Some(()) = signals.reload.recv() => reload(arguments, service),
+            Some(()) = signals.reload.recv() => reload(arguments, service, models),
         }
     };
     tracing::info!("the service ends: {reason}");
@@ -392,10 +400,10 @@ async fn run_service(
 }
 
 /// What cannot be used changes nothing.
-fn reload(arguments: &RunArguments, service: &Service) {
+fn reload(arguments: &RunArguments, service: &Service, models: &Arc<dyn ModelFactory>) {
     match arguments.settings() {
         Ok(settings) => {
-            service.reload(settings.limits());
+            service.reload(settings.limits(), arguments.bridge(Arc::clone(models)));
             tracing::info!("the settings were read again");
         }
         Err(failure) => tracing::error!("the settings stay as they are: {failure}"),

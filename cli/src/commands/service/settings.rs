@@ -28,8 +28,7 @@ fn seconds_of<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Optio
 impl Settings {
     /// What the file says; one that is not there says nothing, unless it was named.
     pub(super) fn read(path: &Path, is_named: bool) -> Result<Self, Failure> {
-        let failed =
-            |reason: String| Failure::invalid_input(format!("{}: {reason}", path.display()));
+        let failed = |reason: String| Failure::invalid_input(format!("{}: {reason}", path.display()));
         match fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| failed(error.to_string())),
             Err(error) if error.kind() == ErrorKind::NotFound && !is_named => Ok(Self::default()),
@@ -78,7 +77,10 @@ mod tests {
         let limits = line.or(file).limits();
         assert_eq!(limits.connections.get(), 3);
         assert_eq!(limits.realms, ServiceLimits::default().realms);
-        assert_eq!((limits.idle_exit, limits.drain), (Some(Duration::from_mins(1)), Duration::from_millis(500)));
+        assert_eq!(
+            (limits.idle_exit, limits.drain),
+            (Some(Duration::from_mins(1)), Duration::from_millis(500))
+        );
         let never = Settings { idle_exit: Some(Duration::ZERO), ..Settings::default() };
         assert_eq!(never.or(file).limits().idle_exit, None);
     }

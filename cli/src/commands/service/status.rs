@@ -1,6 +1,6 @@
 //! `oam service status`: whether the service runs, what it does, and why it does not run.
 
-mod text;
+pub(crate) mod text;
 
 use std::{path::PathBuf, process::ExitCode};
 

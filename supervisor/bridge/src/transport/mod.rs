@@ -13,7 +13,7 @@ pub mod stdio;
 #[cfg(test)]
 mod test_connection;
 
+pub use lines::{Line, LineSplitter, MAX_LINE_BYTES};
 #[cfg(unix)]
 pub use pollable::reader_gone;
-pub use lines::{Line, LineSplitter, MAX_LINE_BYTES};
 pub use serve::{Connection, End, StopSignal, serve};

@@ -64,7 +64,8 @@ fn failed(start: &FailedStart) -> String {
     format!("{} {reason}", humantime::format_rfc3339_seconds(when))
 }
 
-fn running(service: &Value) -> String {
+/// That it runs, in a line.
+pub(crate) fn running(service: &Value) -> String {
     let mut text = format!("running: process {}, version {}", service["pid"], text_of(&service["version"]));
     let uptime = std::time::Duration::from_secs(service["uptimeSeconds"].as_u64().unwrap_or_default());
     // Writing to a text does not fail.
@@ -131,7 +132,11 @@ fn connection_line(connection: &Value) -> String {
 fn realm_line(realm: &Value) -> String {
     let mut text = text_of(&realm["name"]);
     if let Some(bytes) = realm["bytes"].as_u64() {
-        let _ = write!(text, ", {} on disk ({bytes} bytes)", counted(realm["objects"].as_u64().unwrap_or_default(), "object"));
+        let _ = write!(
+            text,
+            ", {} on disk ({bytes} bytes)",
+            counted(realm["objects"].as_u64().unwrap_or_default(), "object")
+        );
     }
     if realm["isLoaded"] == true {
         let count = |member: &str, what: &str| counted(realm[member].as_u64().unwrap_or_default(), what);
