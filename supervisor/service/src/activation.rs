@@ -47,7 +47,9 @@ pub struct Activation {
 #[derive(Debug, thiserror::Error)]
 pub enum ActivationError {
     /// One is needed.
-    #[error("{manager} hands over {count} sockets, and the service listens at one; leave one in its definition")]
+    #[error(
+        "{manager} hands over {count} sockets, and the service listens at one; leave one in its definition"
+    )]
     Count {
         /// Who.
         manager: Manager,
@@ -149,9 +151,15 @@ mod tests {
     fn what_cannot_be_used_is_told_with_who_hands_it_over() {
         let (pair, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let rows: [(io::Result<Vec<OwnedFd>>, &str); 3] = [
-            (Ok(sockets(2)), "launchd hands over 2 sockets, and the service listens at one; leave one in its definition"),
+            (
+                Ok(sockets(2)),
+                "launchd hands over 2 sockets, and the service listens at one; leave one in its definition",
+            ),
             (Ok(vec![pair.into()]), "launchd hands over what is no Unix stream socket at a path: (unnamed)"),
-            (Err(io::ErrorKind::PermissionDenied.into()), "launchd does not hand over the socket: permission denied"),
+            (
+                Err(io::ErrorKind::PermissionDenied.into()),
+                "launchd does not hand over the socket: permission denied",
+            ),
         ];
         for (answer, expected) in rows {
             let error = Activation::find(&mut ListenFd::empty(), |_| answer).unwrap_err();

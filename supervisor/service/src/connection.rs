@@ -2,7 +2,6 @@
 
 use std::{io, os::fd::AsFd, time::Duration};
 
-use interprocess::local_socket::{tokio::Stream, traits::tokio::Stream as _};
 use oam_bridge::{
     Bridge, BridgeConfig, BridgeError,
     message::Outgoing,
@@ -14,7 +13,7 @@ use tokio::{
     time::{timeout, timeout_at},
 };
 
-use crate::{connections::Place, phase::Phase};
+use crate::{connections::Place, phase::Phase, socket::Stream};
 
 /// How long a client that is turned away has to read why, and how much of what it sent is looked past.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
@@ -30,13 +29,13 @@ pub(crate) async fn run(
     let (bridge, messages) = Bridge::connect(config);
     place.connection.has_bridge(bridge.clone());
     let reader_gone = reader_gone(stream.as_fd().try_clone_to_owned()?)?;
-    let (reader, writer) = stream.split();
     let (stop, mut stopped) = mpsc::channel(1);
     tokio::select! {
         biased;
-        _ = serve(reader, writer, messages, &bridge, reader_gone, &mut stopped) => {}
+        _ = serve(&stream, &stream, messages, &bridge, reader_gone, &mut stopped) => {}
         never = end_in_time(&place, &bridge, phase, stop) => match never {},
     }
+    drop(stream);
     // Some ends cancel nothing, and nobody is left who could be told.
     bridge.shut_down().await;
     Ok(())
@@ -81,7 +80,9 @@ pub(crate) async fn turn_away(mut stream: Stream, error: BridgeError) {
 /// The error of a connection that finds the service full.
 pub(crate) fn too_many(limit: usize) -> BridgeError {
     let message = format!("The service has {limit} connections, and may have no more; try again later.");
-    BridgeError::extension(-32060, "too_many_connections", message).with("limit", limit).with("retryable", true)
+    BridgeError::extension(-32060, "too_many_connections", message)
+        .with("limit", limit)
+        .with("retryable", true)
 }
 
 /// The error of a connection that comes when the service ends.
@@ -89,4 +90,3 @@ pub(crate) fn stopping() -> BridgeError {
     BridgeError::extension(-32061, "service_stopping", "The service is stopping; connect again.")
         .with("retryable", true)
 }
-

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
-use oam_bridge::Bridge;
+use oam_bridge::{Bridge, RealmName};
 use serde_json::{Map, Value, json};
 use tokio::{sync::watch, time::Instant};
 
@@ -18,15 +18,7 @@ const LONGEST_NAME: usize = 100;
 pub(crate) struct Connections {
     open: Mutex<BTreeMap<u64, Arc<OpenConnection>>>,
     last: Mutex<u64>,
-    /// Changes with every connection that comes, goes, or enters a realm.
-    counts: watch::Sender<Counts>,
-}
-
-/// How many connections are open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) all: usize,
-    pub(crate) in_realms: usize,
+    count: watch::Sender<usize>,
 }
 
 /// What is known of an open connection.
@@ -44,7 +36,6 @@ pub(crate) struct OpenConnection {
 struct Introduction {
     name: Option<String>,
     version: Option<String>,
-    realm: Option<String>,
 }
 
 /// A connection's place among the open ones, until this is dropped.
@@ -56,11 +47,7 @@ pub(crate) struct Place {
 
 impl Connections {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            open: Mutex::default(),
-            last: Mutex::default(),
-            counts: watch::Sender::new(Counts::default()),
-        })
+        Arc::new(Self { open: Mutex::default(), last: Mutex::default(), count: watch::Sender::new(0) })
     }
 
     /// A place for a connection to this process; `None` when `limit` are taken.
@@ -82,25 +69,17 @@ impl Connections {
             introduction: Mutex::default(),
         });
         open.insert(id, Arc::clone(&connection));
-        drop(open);
-        self.count();
+        self.count.send_replace(open.len());
         Some(Place { connection, connections: Arc::downgrade(self) })
     }
 
-    pub(crate) fn counts(&self) -> watch::Receiver<Counts> {
-        self.counts.subscribe()
+    /// How many there are.
+    pub(crate) fn counts(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<OpenConnection>> {
         self.open().values().cloned().collect()
-    }
-
-    /// Looks again at how many connections there are.
-    pub(crate) fn count(&self) {
-        let open = self.open();
-        let in_realms = open.values().filter(|connection| connection.realm().is_some()).count();
-        let counts = Counts { all: open.len(), in_realms };
-        self.counts.send_if_modified(|old| std::mem::replace(old, counts) != counts);
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenConnection>>> {
@@ -111,8 +90,9 @@ impl Connections {
 impl Drop for Place {
     fn drop(&mut self) {
         let Some(connections) = self.connections.upgrade() else { return };
-        connections.open().remove(&self.connection.id);
-        connections.count();
+        let mut open = connections.open();
+        open.remove(&self.connection.id);
+        connections.count.send_replace(open.len());
     }
 }
 
@@ -127,9 +107,7 @@ impl OpenConnection {
             let text = client.get(name)?.as_str()?;
             Some(text.chars().filter(|char| !char.is_control()).take(LONGEST_NAME).collect::<String>())
         };
-        let said = Introduction { name: text("name"), version: text("version"), realm: text("realm") };
-        let mut known = self.introduction();
-        *known = Introduction { realm: said.realm.or(known.realm.take()), ..said };
+        *self.introduction() = Introduction { name: text("name"), version: text("version") };
     }
 
     pub(crate) fn client(&self) -> Option<String> {
@@ -137,8 +115,8 @@ impl OpenConnection {
     }
 
     /// The realm that it shares with others.
-    pub(crate) fn realm(&self) -> Option<String> {
-        self.introduction().realm.clone()
+    pub(crate) fn realm(&self) -> Option<&RealmName> {
+        self.bridge.get()?.realm_name()
     }
 
     /// The requests that are being worked on.
@@ -146,15 +124,15 @@ impl OpenConnection {
         self.bridge.get().map_or(0, Bridge::unanswered)
     }
 
-    /// As `service/status` shows it.
-    pub(crate) fn to_json(&self) -> Value {
-        let Introduction { name, version, realm } = self.introduction().clone();
+    /// As `service/status` shows it; `not_counted` of its requests are no work.
+    pub(crate) fn to_json(&self, not_counted: usize) -> Value {
+        let Introduction { name, version } = self.introduction().clone();
         json!({
             "id": self.id,
             "pid": self.peer,
             "client": name.map(|name| json!({"name": name, "version": version})),
-            "realm": realm,
-            "busy": self.busy(),
+            "realm": self.realm(),
+            "busy": self.busy().saturating_sub(not_counted),
             "connectedSeconds": self.since.elapsed().as_secs(),
         })
     }

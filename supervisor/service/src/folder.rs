@@ -109,6 +109,8 @@ mod tests {
         assert!(said("file", user).ends_with("is not a folder; name another place with --socket"));
         assert!(said("file/below", user).starts_with("the folder "));
         fs::create_dir(root.path().join("mine")).unwrap();
-        assert!(said("mine", user + 1).contains(&format!("belongs to user {user} and not to user {}", user + 1)));
+        assert!(
+            said("mine", user + 1).contains(&format!("belongs to user {user} and not to user {}", user + 1))
+        );
     }
 }

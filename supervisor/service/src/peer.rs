@@ -2,7 +2,9 @@
 
 use std::io;
 
-use interprocess::local_socket::{tokio::Stream, traits::StreamCommon};
+use interprocess::local_socket::traits::StreamCommon;
+
+use crate::socket::Stream;
 
 /// The user that a connection's other end runs as. Tests put their own in its place.
 pub(crate) type PeerUser = fn(&Stream) -> io::Result<u32>;

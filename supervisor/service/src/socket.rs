@@ -15,21 +15,30 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use interprocess::os::unix::uds_local_socket::tokio::Stream;
 use interprocess::{
-    local_socket::{GenericFilePath, ListenerOptions, ToFsName, tokio::Stream, traits::tokio::Listener as _},
-    os::unix::uds_local_socket::tokio::{Listener, Stream as UnixStream},
+    local_socket::{
+        GenericFilePath, ListenerOptions, ToFsName,
+        traits::tokio::{Listener as _, Stream as _},
+    },
+    os::unix::uds_local_socket::tokio::Listener,
 };
-use interprocess::local_socket::traits::tokio::Stream as _;
+use tokio::time::timeout;
 
 /// How long a process that listens may take to let somebody in; after that it listens, but does not accept.
 const CONNECT_TIME: Duration = Duration::from_secs(2);
 
-/// A socket that is listened at.
+/// Where clients come in.
 #[derive(Debug)]
 pub(crate) struct FrontSocket {
     listener: Listener,
+}
+
+/// A socket's file, which is removed with this unless another socket has taken its place.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
     path: PathBuf,
-    /// `None` when the file is somebody else's to remove.
+    /// `None` when it is somebody else's to remove.
     own: Option<Identity>,
 }
 
@@ -42,33 +51,53 @@ struct Identity {
 
 impl FrontSocket {
     /// Listens at a path where there is nothing.
-    pub(crate) fn bind(path: &Path) -> io::Result<Self> {
+    pub(crate) fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
         let name = path.to_fs_name::<GenericFilePath>()?;
         let listener = ListenerOptions::new().name(name).reclaim_name(false).create_tokio_as::<Listener>()?;
+        let file = SocketFile { path: path.to_owned(), own: Some(Identity::at(path)?) };
         // Its folder keeps others away until then.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        let own = Identity::at(path)?;
-        Ok(Self { listener, path: path.to_owned(), own: Some(own) })
+        Ok((Self { listener }, file))
     }
 
-    /// Takes a socket over that the process was started with. Its file stays when this ends.
-    pub(crate) fn adopt(listener: UnixListener) -> io::Result<Self> {
+    /// Takes a socket over that the process was started with.
+    pub(crate) fn adopt(listener: UnixListener) -> io::Result<(Self, SocketFile)> {
         let path = listener.local_addr()?.as_pathname().map(Path::to_owned).unwrap_or_default();
         let listener = Listener::try_from(OwnedFd::from(listener))?;
-        Ok(Self { listener, path, own: None })
+        Ok((Self { listener }, SocketFile { path, own: None }))
     }
 
+    pub(crate) async fn accept(&self) -> io::Result<Stream> {
+        self.listener.accept().await
+    }
+
+    /// Ends listening, and returns those who had connected and were not accepted yet.
+    pub(crate) fn into_backlog(self) -> io::Result<Vec<Stream>> {
+        let listener = UnixListener::from(OwnedFd::try_from(self.listener)?);
+        let mut waiting = Vec::new();
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(true)?;
+                    let stream = tokio::net::UnixStream::from_std(stream)?;
+                    waiting.push(Stream::from(stream));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(waiting),
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl SocketFile {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) async fn accept(&self) -> io::Result<Stream> {
-        self.listener.accept().await.map(Stream::from)
-    }
-
-    /// Whether clients that connect at `path` now come here.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        self.own.is_none() || Identity::at(path).ok() == self.own
+    /// Whether clients that connect at its path reach this socket.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.own.is_none_or(|own| Identity::at(&self.path).is_ok_and(|found| found == own))
     }
 
     /// Moves it to `path`, in the place of what is there. Who connects meanwhile reaches the one or the other.
@@ -78,18 +107,17 @@ impl FrontSocket {
         Ok(())
     }
 
-    /// Nobody finds it from now on. Who had connected before is still to be accepted.
-    pub(crate) fn hide(&mut self) {
-        if self.own.is_some() && self.is_at(&self.path) {
+    /// Removes it: nobody finds it any more. Who had connected before is still to be accepted.
+    pub(crate) fn remove(&self) {
+        if self.own.is_some() && self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
-        self.own = None;
     }
 }
 
-impl Drop for FrontSocket {
+impl Drop for SocketFile {
     fn drop(&mut self) {
-        self.hide();
+        self.remove();
     }
 }
 
@@ -101,7 +129,7 @@ impl Identity {
 }
 
 /// What is found at the path of a socket.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
     /// A socket that nobody listens at.
@@ -132,9 +160,45 @@ pub(crate) async fn find(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// Connects to the service at `path`.
+/// Connects to what listens at `path`.
 pub(crate) async fn connect(path: &Path) -> io::Result<Stream> {
     let name = path.to_fs_name::<GenericFilePath>()?;
-    let stream = tokio::time::timeout(CONNECT_TIME, UnixStream::connect(name));
-    stream.await.map_err(|_| io::Error::from(ErrorKind::TimedOut))?.map(Stream::from)
+    let connected = timeout(CONNECT_TIME, Stream::connect(name)).await;
+    connected.map_err(|_| io::Error::from(ErrorKind::TimedOut))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_is_found_as_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("oam.sock");
+        assert_eq!(find(&path).await.unwrap(), Found::Nothing);
+        let (front, file) = FrontSocket::bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert_eq!(find(&path).await.unwrap(), Found::Listener);
+        drop(front);
+        assert_eq!(find(&path).await.unwrap(), Found::Stale);
+        drop(file);
+        assert_eq!(find(&path).await.unwrap(), Found::Nothing);
+        fs::write(&path, "").unwrap();
+        assert_eq!(find(&path).await.unwrap(), Found::NotASocket);
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_was_replaced_leaves_the_other_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("oam.sock");
+        let (old, old_file) = FrontSocket::bind(&path).unwrap();
+        let waiting = connect(&path).await.unwrap();
+        let (_new, mut new_file) = FrontSocket::bind(&folder.path().join("oam.sock.1")).unwrap();
+        new_file.move_to(&path).unwrap();
+        assert!(!old_file.is_in_place());
+        assert_eq!(old.into_backlog().unwrap().len(), 1);
+        drop((waiting, old_file));
+        assert!(new_file.is_in_place());
+        assert_eq!(find(&path).await.unwrap(), Found::Listener);
+    }
 }
