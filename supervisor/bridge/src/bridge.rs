@@ -22,7 +22,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     client_calls::ClientCalls,
+    client_id::ClientId,
     config::{BridgeConfig, ModelUse},
+    journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
@@ -46,6 +48,7 @@ pub struct Bridge {
 }
 
 struct Inner {
+    client: ClientId,
     config: BridgeConfig,
     method_sets: Vec<Arc<dyn MethodSet>>,
     registry: MethodRegistry,
@@ -113,6 +116,7 @@ impl Bridge {
             Arc::clone(set).register(&mut registry);
         }
         let inner = Inner {
+            client: ClientId::new(),
             config,
             method_sets,
             registry,
@@ -190,6 +194,11 @@ impl Bridge {
         Notifier { outbox: self.inner.outbox.clone() }
     }
 
+    /// Whom [`current_client`](crate::current_client) tells of while its requests are worked on.
+    pub fn client(&self) -> ClientId {
+        self.inner.client
+    }
+
     /// The configuration the bridge was made with.
     pub fn config(&self) -> &BridgeConfig {
         &self.inner.config
@@ -238,6 +247,9 @@ impl Bridge {
             )
         })?;
         let realm = directory.open(name)?;
+        if let Some(journal) = realm.journal() {
+            self.guard_output(Arc::clone(journal));
+        }
         self.inner.membership.get_or_init(|| Membership::of(realm));
         Ok(())
     }
@@ -301,6 +313,11 @@ impl Bridge {
         &self.inner.outbox
     }
 
+    /// From now on nothing is said that `journal` has not on disk. What calls within this process return is not held back.
+    pub(crate) fn guard_output(&self, journal: Arc<dyn Journal>) {
+        self.inner.runtime.spawn(self.inner.outbox.guard(journal));
+    }
+
     pub(crate) fn client_calls(&self) -> &ClientCalls {
         &self.inner.client_calls
     }
@@ -337,6 +354,7 @@ impl Bridge {
             Ok(Reply(ReplyKind::Queued { queue, work })) => {
                 let limit = self.inner.config.max_pending_operations;
                 let operation = NewOperation {
+                    client: self.inner.client,
                     work,
                     responder,
                     stop: self.inner.stop.child_token(),
@@ -371,9 +389,21 @@ impl Bridge {
         };
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
-            Err(BridgeError::internal_error(format!("'{method}' failed unexpectedly; please report this.")))
-        })
+        let durable =
+            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if let Some(realm) = durable {
+            realm.ready()?;
+        }
+        let reply =
+            catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
+                Err(BridgeError::internal_error(format!(
+                    "'{method}' failed unexpectedly; please report this."
+                )))
+            })?;
+        match durable {
+            Some(realm) => reply.of_change(realm),
+            None => Ok(reply),
+        }
     }
 
     fn spawn(
@@ -391,7 +421,7 @@ impl Bridge {
             };
             responder.answer(result);
         };
-        self.inner.tasks.spawn_on(task, &self.inner.runtime);
+        self.inner.tasks.spawn_on(self.inner.client.scope(task), &self.inner.runtime);
         canceller
     }
 

@@ -36,6 +36,7 @@
 
 mod bridge;
 mod client_calls;
+mod client_id;
 mod coding;
 mod config;
 pub mod journal;
@@ -57,11 +58,15 @@ mod turn_host;
 mod worlds;
 
 pub use bridge::{Bridge, Canceller, Notifier};
+pub use client_id::{ClientId, current_client};
 pub use config::{BridgeConfig, ModelFactory, ModelUse, NoSystemModel};
 pub use journal::{Journal, ObjectKind, ObjectName, StorageFailure};
 pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;
 pub use queue::{Operation, OperationQueue};
-pub use realm::{InvalidRealmName, Realm, RealmDirectory, RealmName, RealmOverview};
+pub use realm::{
+    InvalidRealmName, LoadError, Realm, RealmDirectory, RealmLoader, RealmName, RealmOverview,
+    UnreadableRecord,
+};
 pub use registry::{MethodRegistry, MethodSet, Reply, Request};
 pub use turn_host::ClientTurn;

@@ -10,9 +10,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    journal::ObjectKind,
     message::BridgeError,
     objects::{Id, Object, Objects},
     queue::OperationQueue,
+    realm::Keeper,
     worlds::WorldId,
 };
 
@@ -92,10 +94,17 @@ impl ClientNpc {
 impl Object for ClientNpc {
     const PARAMETER: &'static str = "npc";
     const ID_PREFIX: &'static str = "npc";
+    const KIND: ObjectKind = ObjectKind::Npc;
 
     fn id(&self) -> &NpcId {
         &self.id
     }
+
+    fn keeper(&self) -> Option<&Arc<Keeper>> {
+        None
+    }
+
+    fn begin_keeping(&self, _: &Arc<Keeper>) {}
 
     fn not_found(id: &str) -> BridgeError {
         BridgeError::npc_not_found(id)

@@ -21,6 +21,7 @@ use oam_agent::BoxFuture;
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use crate::{
+    client_id::ClientId,
     message::{BridgeError, Payload},
     responder::Responder,
 };
@@ -44,6 +45,8 @@ struct QueueState {
 
 /// What a bridge puts into a queue.
 pub(crate) struct NewOperation {
+    /// Whose it is.
+    pub(crate) client: ClientId,
     pub(crate) work: Work,
     /// Gets the result.
     pub(crate) responder: Responder,
@@ -60,6 +63,7 @@ struct Entry {
 }
 
 struct Waiting {
+    client: ClientId,
     work: Work,
     answer: Answer,
 }
@@ -179,7 +183,7 @@ impl OperationQueue {
         new: NewOperation,
         runtime: &tokio::runtime::Handle,
     ) -> Result<Operation, Responder> {
-        let NewOperation { work, responder, stop, tracked } = new;
+        let NewOperation { client, work, responder, stop, tracked } = new;
         let mut state = self.lock();
         if state.entries.len() >= limit {
             return Err(responder);
@@ -190,7 +194,7 @@ impl OperationQueue {
             operation.cancel();
         }
         let answer = Answer { responder, _tracked: tracked };
-        let waiting = Some(Waiting { work, answer });
+        let waiting = Some(Waiting { client, work, answer });
         state.entries.push_back(Entry { operation: operation.clone(), waiting });
         drop(state);
         if is_idle {
@@ -232,11 +236,12 @@ struct WorkOff {
 
 impl WorkOff {
     async fn run(&mut self) {
-        while let Some((operation, Waiting { work, answer })) = self.next() {
+        while let Some((operation, Waiting { client, work, answer })) = self.next() {
             // A long queue of quick operations must not keep the thread from everything else.
             tokio::task::coop::consume_budget().await;
             // A panic must not take the queue's other operations with it.
-            let result = AssertUnwindSafe(run(operation, work)).catch_unwind().await.unwrap_or_else(|_| {
+            let work = client.scope(run(operation, work));
+            let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
             });
             // Under the lock: an operation pushed in between would get a task of its own and could overtake the answer.
@@ -313,6 +318,7 @@ mod tests {
             let (outbox, _consumer) = outbox(OutboxLimits::default());
             let (answers, tasks) = (Arc::new(Answers::new(outbox)), TaskTracker::new());
             let operation = |work| NewOperation {
+                client: ClientId::new(),
                 work,
                 responder: Responder::new(Recipient::Nobody, &answers),
                 stop: CancellationToken::new(),

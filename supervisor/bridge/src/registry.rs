@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures_util::FutureExt;
 use oam_agent::BoxFuture;
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ use crate::{
     message::{BridgeError, Payload, RequestId},
     params::Params,
     queue::{Operation, OperationQueue, Work},
+    realm::Realm,
 };
 
 /// A request, or a notification, on its way to its handler.
@@ -77,6 +79,30 @@ impl Reply {
     {
         let work: Work = Box::new(move |operation| Box::pin(work(operation)));
         Ok(Self(ReplyKind::Queued { queue: Arc::clone(queue), work }))
+    }
+
+    /// The reply of a method that changes a durable realm: it is only given when the change was written down.
+    pub(crate) fn of_change(self, realm: &Arc<Realm>) -> Result<Self, BridgeError> {
+        let durable = |work: BoxFuture<'static, Result<Payload, BridgeError>>, realm: Arc<Realm>| {
+            async move {
+                let result = work.await?;
+                realm.is_written_down()?;
+                Ok(result)
+            }
+            .boxed()
+        };
+        let realm = Arc::clone(realm);
+        Ok(Self(match self.0 {
+            ReplyKind::Now(result) => {
+                realm.is_written_down()?;
+                ReplyKind::Now(result)
+            }
+            ReplyKind::Later(work) => ReplyKind::Later(durable(work, realm)),
+            ReplyKind::Queued { queue, work } => {
+                ReplyKind::Queued { queue, work: Box::new(move |operation| durable(work(operation), realm)) }
+            }
+            ReplyKind::Shutdown => ReplyKind::Shutdown,
+        }))
     }
 }
 

@@ -8,9 +8,11 @@ use std::{
 use oam_agent::Agent;
 
 use crate::{
+    journal::ObjectKind,
     message::BridgeError,
     objects::{Id, Object, Objects},
     queue::OperationQueue,
+    realm::Keeper,
 };
 
 pub(crate) type SessionId = Id<Session>;
@@ -31,10 +33,17 @@ pub(crate) struct Session {
 impl Object for Session {
     const PARAMETER: &'static str = "session";
     const ID_PREFIX: &'static str = "s";
+    const KIND: ObjectKind = ObjectKind::Session;
 
     fn id(&self) -> &SessionId {
         &self.id
     }
+
+    fn keeper(&self) -> Option<&Arc<Keeper>> {
+        None
+    }
+
+    fn begin_keeping(&self, _: &Arc<Keeper>) {}
 
     fn not_found(id: &str) -> BridgeError {
         BridgeError::session_not_found(id)

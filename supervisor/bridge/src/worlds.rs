@@ -1,12 +1,14 @@
 //! The worlds of a realm.
 
-use std::time::SystemTime;
+use std::{sync::Arc, time::SystemTime};
 
 use oam_game::world::World;
 
 use crate::{
+    journal::ObjectKind,
     message::BridgeError,
     objects::{Id, Object, Objects},
+    realm::Keeper,
 };
 
 pub(crate) type WorldId = Id<GameWorld>;
@@ -18,20 +20,25 @@ pub(crate) struct GameWorld {
     pub(crate) id: WorldId,
     pub(crate) world: World,
     pub(crate) created_at: SystemTime,
-}
-
-impl GameWorld {
-    pub(crate) fn new(id: WorldId, world: World) -> Self {
-        Self { id, world, created_at: SystemTime::now() }
-    }
+    pub(crate) keeper: Option<Arc<Keeper>>,
 }
 
 impl Object for GameWorld {
     const PARAMETER: &'static str = "world";
     const ID_PREFIX: &'static str = "w";
+    const KIND: ObjectKind = ObjectKind::World;
 
     fn id(&self) -> &WorldId {
         &self.id
+    }
+
+    fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.keeper.as_ref()
+    }
+
+    fn begin_keeping(&self, keeper: &Arc<Keeper>) {
+        self.record_whole(keeper);
+        self.record_edits(keeper);
     }
 
     fn not_found(id: &str) -> BridgeError {

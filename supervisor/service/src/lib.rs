@@ -13,6 +13,7 @@ mod connection;
 mod connections;
 mod entry;
 mod error;
+mod fair_share;
 mod folder;
 mod giving_up;
 mod handover;
@@ -27,14 +28,19 @@ mod peer;
 mod phase;
 mod realms;
 mod service;
+mod settings;
 mod socket;
 mod status;
+#[cfg(test)]
+mod tests;
 mod watchdog;
 
 pub use activation::{Activation, ActivationError, LAUNCHD_SOCKET, Manager};
 pub use config::{ServiceConfig, ServiceLimits};
 pub use error::ServiceError;
+pub use fair_share::{FairShares, Load};
 pub use folder::FolderError;
 pub use giving_up::give_up;
 pub use phase::StopReason;
 pub use service::Service;
+pub use settings::{Settings, SettingsError};

@@ -158,6 +158,11 @@ impl Service {
         self.shared.file.path()
     }
 
+    /// The connections that are open; those that are refused do not count.
+    pub fn open_connections(&self) -> usize {
+        *self.shared.connections.counts().borrow()
+    }
+
     /// Waits until the service has ended, and tells why.
     pub async fn stopped(&self) -> StopReason {
         self.shared.stopped().await

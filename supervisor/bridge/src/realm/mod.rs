@@ -4,21 +4,31 @@
 //! among connections through a [`RealmDirectory`]. What belongs to a connection alone is its [`Membership`]: its
 //! subscriptions. Its operations stand in the queues of the realm's objects, among those of others.
 
+mod keeper;
+mod loader;
 mod membership;
 mod name;
+mod record;
 mod subscriptions;
+mod world_record;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
+    journal::{Journal, ObjectName},
     message::BridgeError,
     npc::Npcs,
+    objects::{Id, Object},
     session::Sessions,
     worlds::{GameWorld, Worlds},
 };
 
+use keeper::Books;
+pub(crate) use keeper::Keeper;
+pub use loader::{LoadError, RealmLoader};
 pub(crate) use membership::Membership;
 pub use name::{InvalidRealmName, RealmName};
+pub use record::UnreadableRecord;
 pub(crate) use subscriptions::{Subscription, SubscriptionId, Subscriptions};
 
 /// Where a host keeps the realms that connections share.
@@ -32,6 +42,8 @@ pub trait RealmDirectory: Send + Sync {
 pub struct Realm {
     /// `None`: it belongs to one connection, and ends with it.
     name: Option<RealmName>,
+    /// Where changes are written down; `None`: nowhere.
+    books: Option<Arc<Books>>,
     pub(crate) sessions: Sessions,
     pub(crate) npcs: Npcs,
     pub(crate) worlds: Worlds,
@@ -63,6 +75,32 @@ impl Realm {
     /// Its name, if it is shared.
     pub fn name(&self) -> Option<&RealmName> {
         self.name.as_ref()
+    }
+
+    /// Where changes of its objects are recorded.
+    pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
+        self.books.as_ref().map(|books| books.journal())
+    }
+
+    pub(crate) fn is_durable(&self) -> bool {
+        self.books.is_some()
+    }
+
+    /// Whether a change may be made.
+    pub(crate) fn ready(&self) -> Result<(), BridgeError> {
+        self.books.as_ref().map_or(Ok(()), |books| books.ready())
+    }
+
+    /// Whether all changes so far were written down. One that the journal refused is only in memory; the realm takes
+    /// no more changes then, and what was written down is found by whoever loads it anew.
+    pub fn is_written_down(&self) -> Result<(), BridgeError> {
+        self.books.as_ref().map_or(Ok(()), |books| books.are_complete())
+    }
+
+    /// What writes down the life of the object with this id, if something does.
+    pub(crate) fn keeper<T: Object>(&self, id: &Id<T>) -> Option<Arc<Keeper>> {
+        let books = self.books.as_ref()?;
+        Some(Keeper::new(books, ObjectName { kind: T::KIND, id: id.shared() }))
     }
 
     /// How much there is in it now.

@@ -3,7 +3,7 @@
 //! Worlds answer at once. A subscription writes its notifications straight into the outbox while the change is made, so
 //! they stand before the response to whatever made it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use oam_game::world::{World, WorldChange, WorldError, WorldPath};
 use serde::Serialize;
@@ -77,14 +77,16 @@ fn create(request: Request) -> Result<Reply, BridgeError> {
         version: u64,
     }
     let Request { bridge, params, .. } = request;
-    let worlds = &bridge.realm().worlds;
-    let id = worlds.new_id(params.optional_client_id("world")?)?;
+    let realm = bridge.realm();
+    let id = realm.worlds.new_id(params.optional_client_id("world")?)?;
     params.optional_object("state")?;
     let state = params.into_members().remove("state").filter(|state| !state.is_null());
     let world = World::new(state.unwrap_or_else(|| Value::Object(Map::new())))
         .map_err(|error| world_error(&id, &error))?;
     let version = world.version();
-    worlds.insert(GameWorld::new(id.clone(), world), bridge.config().max_worlds)?;
+    let keeper = realm.keeper(&id);
+    let world = GameWorld { id: id.clone(), world, created_at: SystemTime::now(), keeper };
+    realm.worlds.insert(world, bridge.config().max_worlds)?;
     Reply::now(&Created { world: &id, version })
 }
 
