@@ -451,11 +451,14 @@ impl Shared {
             let _ = timeout_at(deadline, counts.wait_for(|count| *count == 0)).await;
             self.phase.send_replace(Phase::Stopping { deadline });
         }
+        self.realms.give_up_opening();
         self.tasks.close();
         let ended = timeout_at(deadline + LAST_WORDS, self.tasks.wait());
         if self.cut.run_until_cancelled(ended).await.is_none_or(|ended| ended.is_err()) {
             self.cut.cancel();
-            self.tasks.wait().await;
+            if timeout(LAST_WORDS, self.tasks.wait()).await.is_err() {
+                tracing::error!("a connection does not end; it is left behind");
+            }
         }
         self.close_realms().await;
         lock(&self.lock).take();
