@@ -2,37 +2,53 @@
 
 use std::sync::Arc;
 
-use oam_bridge::{BridgeConfig, Realm, RealmName, StorageFailure};
-use oam_store::{Store, StoreError};
+use oam_bridge::{
+    BridgeConfig, LoadError, ObjectName, Realm, RealmLoader, RealmName, StorageFailure,
+    journal::UnknownObjectKind,
+};
+use oam_store::{Entry, Store, StoreError};
 
-use crate::realms::{InUse, storage_failure};
+use crate::{
+    journal::StoredJournal,
+    realms::{InUse, storage_failure},
+};
 
 /// Why a realm cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("{0}")]
-    Unreadable(String),
+    #[error(transparent)]
+    Object(#[from] LoadError),
+    #[error(transparent)]
+    Kind(#[from] UnknownObjectKind),
 }
 
 impl Error {
-    pub(crate) fn to_failure(&self, name: &RealmName) -> StorageFailure {
+    pub(crate) fn to_failure(&self) -> StorageFailure {
         match self {
             Self::Store(error) => storage_failure(error),
-            Self::Unreadable(reason) => {
-                StorageFailure { path: None, reason: format!("realm '{name}' cannot be loaded: {reason}") }
-            }
+            Self::Object(_) | Self::Kind(_) => StorageFailure { path: None, reason: self.to_string() },
         }
     }
 }
 
-/// Reads the realm, or makes an empty one.
+/// Reads the realm, or makes an empty one. Blocks.
 pub(crate) fn load(
-    _store: &Store,
-    _name: &RealmName,
-    _bridge: &BridgeConfig,
-    _in_use: InUse,
+    store: &Store,
+    name: &RealmName,
+    bridge: &BridgeConfig,
+    in_use: InUse,
 ) -> Result<Arc<Realm>, Error> {
-    Err(Error::Unreadable("not yet".to_owned()))
+    let mut loader = RealmLoader::new(name.clone(), bridge);
+    let stored = store.realm(name.as_str(), |object, entry| {
+        let object = ObjectName { kind: object.kind.parse()?, id: (*object.id).into() };
+        match entry {
+            Entry::Snapshot(snapshot) => loader.snapshot(object, snapshot)?,
+            Entry::Record(record) => loader.record(object, record)?,
+        }
+        Ok::<_, Error>(())
+    })?;
+    let journal = StoredJournal::new(stored, store.watch(), in_use);
+    Ok(loader.finish(Arc::new(journal))?)
 }

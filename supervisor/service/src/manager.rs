@@ -40,10 +40,6 @@ impl ManagerLink {
         (self.tell)(&[NotifyState::Ready, NotifyState::Status(status)]);
     }
 
-    pub(crate) fn status(&self, status: &str) {
-        (self.tell)(&[NotifyState::Status(status)]);
-    }
-
     /// Runs `reload` and tells of its begin and its end.
     pub(crate) fn reloading(&self, reload: impl FnOnce()) {
         match NotifyState::monotonic_usec_now() {

@@ -73,7 +73,6 @@ pub(crate) struct InUse(watch::Sender<usize>);
 /// What `service/status` shows of the realms.
 #[derive(Debug)]
 pub(crate) struct RealmsStatus {
-    pub(crate) limit: usize,
     pub(crate) store: Result<Option<(Status, Sizes)>, String>,
     pub(crate) loaded: Vec<(RealmName, RealmOverview)>,
 }
@@ -189,10 +188,7 @@ impl Realms {
 
     /// How much there is. Reads the index of the store: blocks.
     pub(crate) fn status(&self) -> RealmsStatus {
-        let (store, limit) = {
-            let state = self.state();
-            (state.store.clone(), state.limit.get())
-        };
+        let store = self.state().store.clone();
         let store = match store {
             StoreState::Open(store) => {
                 store.sizes().map(|sizes| Some((store.status(), sizes))).map_err(|error| error.to_string())
@@ -201,11 +197,11 @@ impl Realms {
             StoreState::Opening | StoreState::Closed => Ok(None),
         };
         let loaded = self.loaded().into_iter().map(|(name, realm)| (name, realm.overview())).collect();
-        RealmsStatus { limit, store, loaded }
+        RealmsStatus { store, loaded }
     }
 
     fn open_realm(&self, name: &RealmName) -> Result<Arc<Realm>, BridgeError> {
-        let store = self.store().map_err(|failure| BridgeError::storage_failed(&failure))?;
+        let store = self.store().map_err(|failure| unavailable(name, &failure))?;
         let mut state = self.state();
         loop {
             match state.realms.get(name) {
@@ -223,7 +219,7 @@ impl Realms {
         }
         let (limit, known) = (state.limit.get(), store.realms());
         if known.len() >= limit && !known.iter().any(|known| known == name.as_str()) {
-            return Err(too_many_realms(limit));
+            return Err(BridgeError::limit_reached(limit, "realms"));
         }
         let bridge = state.bridge.clone();
         state.realms.insert(name.clone(), Slot::Loading);
@@ -251,7 +247,7 @@ impl Realms {
                 loaded => {
                     return loaded.map_err(|error| {
                         tracing::error!(realm = %name, %error, "a realm cannot be loaded");
-                        BridgeError::storage_failed(&error.to_failure(name))
+                        unavailable(name, &error.to_failure())
                     });
                 }
             }
@@ -366,8 +362,10 @@ impl Drop for InUse {
     }
 }
 
-fn too_many_realms(limit: usize) -> BridgeError {
-    BridgeError::limit_reached(limit, "realms")
+/// The error of a client that asks for a realm which cannot be opened.
+fn unavailable(name: &RealmName, failure: &StorageFailure) -> BridgeError {
+    let message = format!("Realm '{name}' cannot be opened: {}.", failure.reason);
+    BridgeError { message, ..BridgeError::storage_failed(failure) }
 }
 
 /// Why there is no store, in the bridge's words.

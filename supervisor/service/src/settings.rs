@@ -156,10 +156,7 @@ mod tests {
                 "[]",
                 "service.json is not a JSON object: invalid type: sequence, expected a map at line 1 column 0",
             ),
-            (
-                "{\n\"idle-exit\" 3}",
-                "service.json is not a JSON object: expected `:` at line 2 column 13",
-            ),
+            ("{\n\"idle-exit\" 3}", "service.json is not a JSON object: expected `:` at line 2 column 13"),
         ];
         for (text, expected) in rows {
             assert_eq!(parse(text).unwrap_err().to_string(), expected);

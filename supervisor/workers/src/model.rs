@@ -41,7 +41,9 @@ impl std::fmt::Debug for WorkerPool {
 
 /// Somebody hears of the pool's events until this is dropped.
 #[must_use = "nothing is heard any more when this is dropped"]
-pub struct Listening(#[expect(dead_code, reason = "the pool finds the listener as long as it is here")] Arc<Listener>);
+pub struct Listening(
+    #[expect(dead_code, reason = "the pool finds the listener as long as it is here")] Arc<Listener>,
+);
 
 impl std::fmt::Debug for Listening {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -71,7 +71,8 @@ async fn the_status_tells_who_is_connected_and_what_is_at_work() {
     let service = home.start().await;
     let (mut busy, mut asker) = (home.connect().await, home.connect().await);
     busy.call("initialize", json!({"client": {"name": "tavern", "version": "1.2"}})).await.unwrap();
-    let slow = json!({"session": "s", "model": {"type": "scripted", "steps": [{"text": "…", "delayMs": 600_000}]}});
+    let slow =
+        json!({"session": "s", "model": {"type": "scripted", "steps": [{"text": "…", "delayMs": 600_000}]}});
     busy.call("session/create", slow).await.unwrap();
     busy.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
     let mut status = json!(null);
@@ -115,7 +116,8 @@ async fn what_a_client_that_died_had_asked_for_is_cancelled() {
     let home = Home::new();
     let service = home.start().await;
     let mut client = home.connect().await;
-    let slow = json!({"session": "s", "model": {"type": "scripted", "steps": [{"text": "…", "delayMs": 600_000}]}});
+    let slow =
+        json!({"session": "s", "model": {"type": "scripted", "steps": [{"text": "…", "delayMs": 600_000}]}});
     client.call("session/create", slow).await.unwrap();
     client.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
     client.call("ping", json!({})).await.unwrap();

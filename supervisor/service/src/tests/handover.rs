@@ -16,7 +16,8 @@ async fn the_new_one_serves_at_once_and_the_old_one_ends_its_turns() {
     let home = Home::new();
     let old = home.start().await;
     let mut client = home.connect().await;
-    let slow = json!({"session": "s", "model": {"type": "scripted", "steps": [{"text": "Done.", "delayMs": 300}]}});
+    let slow =
+        json!({"session": "s", "model": {"type": "scripted", "steps": [{"text": "Done.", "delayMs": 300}]}});
     client.call("session/create", slow).await.unwrap();
     let turn = client.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
     client.call("ping", json!({})).await.unwrap();

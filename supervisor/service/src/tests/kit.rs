@@ -19,12 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    Service, ServiceConfig, ServiceError,
-    manager::ManagerLink,
-    peer,
-    service::System,
-};
+use crate::{Service, ServiceConfig, ServiceError, manager::ManagerLink, peer, service::System};
 
 /// Longer than anything takes that works.
 const PATIENCE: Duration = Duration::from_secs(20);

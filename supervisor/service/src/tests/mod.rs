@@ -3,5 +3,6 @@
 mod connections;
 mod handover;
 mod kit;
+mod realms;
 mod starts;
 mod stops;

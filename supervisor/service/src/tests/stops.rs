@@ -69,8 +69,7 @@ async fn a_cut_ends_everything_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_nobody_uses_ends() {
     let home = Home::new();
-    let limits =
-        ServiceLimits { idle_exit: Some(Duration::from_millis(100)), ..ServiceLimits::default() };
+    let limits = ServiceLimits { idle_exit: Some(Duration::from_millis(100)), ..ServiceLimits::default() };
     let service = start(ServiceConfig { limits, ..home.config() }).await.unwrap();
     let mut client = home.connect().await;
     for _ in 0..5 {
@@ -111,9 +110,8 @@ async fn the_watchdog_is_fed_while_all_is_well() {
     let (told, tell) = told();
     let system = System { manager: ManagerLink::of_test(Some(Duration::from_millis(20)), tell), ..system() };
     let service = Service::start_on(home.config(), system).await.unwrap();
-    let fed = |told: &Mutex<Vec<String>>| {
-        told.lock().unwrap().iter().filter(|word| *word == "WATCHDOG=1").count()
-    };
+    let fed =
+        |told: &Mutex<Vec<String>>| told.lock().unwrap().iter().filter(|word| *word == "WATCHDOG=1").count();
     super::kit::until(|| fed(&told) >= 3).await;
     service.stop().await;
 }
