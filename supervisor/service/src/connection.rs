@@ -5,7 +5,7 @@ use std::{io, os::fd::AsFd, time::Duration};
 use oam_bridge::{
     Bridge, BridgeConfig, BridgeError,
     message::Outgoing,
-    transport::{StopSignal, reader_gone, serve},
+    transport::{End, StopSignal, reader_gone, serve},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -30,15 +30,28 @@ pub(crate) async fn run(
     place.connection.has_bridge(bridge.clone());
     let reader_gone = reader_gone(stream.as_fd().try_clone_to_owned()?)?;
     let (stop, mut stopped) = mpsc::channel(1);
-    tokio::select! {
+    let end = tokio::select! {
         biased;
-        _ = serve(&stream, &stream, messages, &bridge, reader_gone, &mut stopped) => {}
+        end = serve(&stream, &stream, messages, &bridge, reader_gone, &mut stopped) => end,
         never = end_in_time(&place, &bridge, phase, stop) => match never {},
+    };
+    if matches!(end, End::Shutdown | End::EndOfInput) {
+        end_in_order(&stream).await;
     }
     drop(stream);
     // Some ends cancel nothing, and nobody is left who could be told.
     bridge.shut_down().await;
     Ok(())
+}
+
+/// Ends what is sent first, and the rest when the client has seen that: so it can tell an end that it asked for from the end
+/// of the service, which comes both ways at once.
+async fn end_in_order(mut stream: &Stream) {
+    let farewell = async {
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream.take(MOST_UNREAD), &mut tokio::io::sink()).await
+    };
+    let _ = timeout(FAREWELL_TIME, farewell).await;
 }
 
 /// Asks the connection to end once the service does not go on and its turns have ended.
