@@ -7,27 +7,9 @@ use std::sync::Arc;
 
 use oam_bridge::{BridgeConfig, ObjectKind, ObjectName, RealmLoader};
 use serde_json::{Value, json};
-use support::{Client, Directory, Rewriting};
+use support::{Client, Directory, Rewriting, seen};
 
 const REALM: &str = "valley";
-
-/// All that clients can see of the realm, as text.
-async fn seen(client: &mut Client) -> String {
-    let mut seen = Vec::new();
-    let lists = [
-        ("session/list", "sessions", "session", "session/transcript"),
-        ("npc/list", "npcs", "npc", "npc/state"),
-        ("world/list", "worlds", "world", "world/snapshot"),
-    ];
-    for (list, members, member, look) in lists {
-        let listed = client.call(list, json!({})).await;
-        for object in listed[members].as_array().unwrap() {
-            seen.push(client.call(look, json!({member: object[member], "settle": false})).await);
-        }
-        seen.push(listed);
-    }
-    seen.iter().map(|value| format!("{value}\n")).collect()
-}
 
 /// A crash now changes nothing that clients see.
 async fn check(directory: &Directory, client: &mut Client, after: &str) -> Arc<Directory> {

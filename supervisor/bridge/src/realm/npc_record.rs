@@ -273,7 +273,6 @@ impl RecordedNpc {
         keeper: Arc<Keeper>,
     ) -> Result<ClientNpc, BridgeError> {
         let Self { created_at, model, persona, memory, options, tools, said, script, world: world_id } = self;
-        let SavedTranscript { setup: in_force, transcript } = said;
         let mut members = Map::new();
         members.insert("model".to_owned(), model.clone().unwrap_or_default());
         let params = Params::new(Some(json!({"persona": persona, "memory": memory, "options": options})))?;
@@ -286,16 +285,17 @@ impl RecordedNpc {
             script,
         );
         let recorder = NpcRecorder::new(keeper, created_at, model, world_id.clone(), choice.script);
+        recorder.lock().setup = RecordedSetup::before(&said);
         let setup = NpcSetup {
             persona: coding::persona(&params, "persona", ignored)?,
             tools: coding::tools("tools", &tools, options.tool_timeout)?.tools,
             world,
             memory: coding::memory(&params, "memory", ignored)?,
             options,
-            history: transcript,
+            history: said.transcript,
             keeper: Some(Arc::clone(&recorder) as _),
         };
-        let npc = Npc::restored(choice.model, setup, in_force)?;
+        let npc = Npc::restored(choice.model, setup, said.setup)?;
         Ok(ClientNpc::new(id, npc, world_id, choice.kind, tools, created_at, Some(recorder)))
     }
 }

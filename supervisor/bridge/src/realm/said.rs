@@ -41,6 +41,11 @@ impl<'de> Deserialize<'de> for Transcription {
 pub(super) struct RecordedSetup(Option<EntryId>);
 
 impl RecordedSetup {
+    /// The one that was recorded before the realm was loaded.
+    pub(super) fn before(said: &SavedTranscript) -> Self {
+        Self(id(said.setup.as_ref()))
+    }
+
     /// All of `said`, from which on its setup is known.
     pub(super) fn whole(&mut self, said: SavedTranscript) -> Said {
         self.0 = id(said.setup.as_ref());

@@ -205,15 +205,18 @@ impl SessionRecorder {
     }
 
     pub(crate) fn instructions(&self, agent: &Agent, instructions: Option<Arc<str>>) {
+        let record =
+            SessionRecord::Instructions(instructions.as_deref().map(|text| Cow::Owned(text.to_owned())));
         let _unchanged = self.lock();
-        agent.set_instructions(instructions.clone());
-        self.keeper.record(&SessionRecord::Instructions(instructions.as_deref().map(Cow::Borrowed)));
+        agent.set_instructions(instructions);
+        self.keeper.record(&record);
     }
 
     pub(crate) fn note(&self, agent: &Agent, note: Option<Arc<str>>) {
+        let record = SessionRecord::Note(note.as_deref().map(|text| Cow::Owned(text.to_owned())));
         let _unchanged = self.lock();
-        agent.set_context_note(note.clone());
-        self.keeper.record(&SessionRecord::Note(note.as_deref().map(Cow::Borrowed)));
+        agent.set_context_note(note);
+        self.keeper.record(&record);
     }
 
     /// Has `set` give the session the tools that are defined so.
@@ -313,14 +316,16 @@ impl RecordedSession {
         let params = Params::new(Some(Value::Object(params)))?;
         let options = SessionOptions::read(&params, config.tool_timeout, &mut Vec::new())?;
         let choice = coding::restored_model(config, &params, ModelUse::Session(id.as_str()), script);
+        let agent_tools = tools.read(&options)?;
+        let recorder = SessionRecorder::new(keeper, created_at, &params, tools, choice.script);
+        recorder.lock().setup = RecordedSetup::before(&said);
         let setup = AgentSetup {
             instructions,
             context_note: note,
-            tools: tools.read(&options)?.into(),
+            tools: agent_tools.into(),
             history: said.transcript,
             options: options.agent,
         };
-        let recorder = SessionRecorder::new(keeper, created_at, &params, tools, choice.script);
         Ok(Session {
             queue: OperationQueue::new(format!("session '{id}'")),
             id,

@@ -2,15 +2,15 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
     os::unix::{fs::PermissionsExt, net::UnixListener},
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
+use oam_bridge::BridgeConfig;
 use serde_json::json;
 
-use super::kit::{Home, start, within_patience};
+use super::kit::{Home, start, until, within_patience};
 use crate::{Activation, Manager, ServiceConfig, ServiceError};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,22 +88,28 @@ async fn a_service_until_it_is_killed() {
     let home = PathBuf::from(std::env::var_os("OAM_TEST_HOME").unwrap());
     let config = ServiceConfig {
         socket: Some(home.join("oam.sock")),
-        ..ServiceConfig::new(home.join("data"), Default::default())
+        ..ServiceConfig::new(home.join("data"), BridgeConfig::default())
     };
     let service = start(config).await.unwrap();
     service.stopped().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_one_leaves_behind_is_replaced() {
-    let home = Home::new();
-    let mut killed = Command::new(std::env::current_exe().unwrap())
+/// That service, listening.
+pub(super) async fn in_a_process_of_its_own(home: &Home) -> Child {
+    let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "tests::starts::a_service_until_it_is_killed", "--ignored"])
         .env("OAM_TEST_HOME", home.path())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    super::kit::until(|| home.socket().exists()).await;
+    until(|| std::os::unix::net::UnixStream::connect(home.socket()).is_ok()).await;
+    child
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_one_leaves_behind_is_replaced() {
+    let home = Home::new();
+    let mut killed = in_a_process_of_its_own(&home).await;
     let refused = start(home.config()).await.unwrap_err();
     assert!(refused.to_string().starts_with(&format!("process {} serves", killed.id())), "{refused}");
     killed.kill().unwrap();
@@ -120,10 +126,10 @@ async fn no_descriptor_is_handed_down_to_children() {
     let service = home.start().await;
     let mut client = home.connect().await;
     client.enter("castle").await.ok();
-    let children = Command::new("ls").args(["-l", "/proc/self/fd"]).stdout(Stdio::piped()).spawn().unwrap();
-    let shown = BufReader::new(children.stdout.unwrap()).lines().map(Result::unwrap).collect::<Vec<_>>();
-    assert!(!shown.is_empty());
-    assert!(shown.iter().all(|line| !line.contains("socket:") && !line.contains("oam")), "{shown:#?}");
+    let shown = Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("/dev/"), "{shown}");
+    assert!(!shown.contains("socket:") && !shown.contains("oam"), "{shown}");
     drop(client);
     service.stop().await;
 }
