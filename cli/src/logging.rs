@@ -1,6 +1,10 @@
 //! Logs on standard error, as `--log-level` says.
 
-use std::io;
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+};
 
 use oam_logging::{Guard, Queue, subscriber};
 use tracing::level_filters::LevelFilter;
@@ -37,4 +41,33 @@ pub(crate) fn init(name: Option<&'static str>, level: LogLevel) -> io::Result<Gu
     // Fails where logging has been started already.
     let _ = tracing::subscriber::set_global_default(subscriber(name, level.filter(), queue));
     Ok(guard)
+}
+
+/// Starts logging to the service's log, or to standard error where that cannot be written.
+pub(crate) fn init_service(path: Option<&Path>, level: LogLevel) -> io::Result<Guard> {
+    let Some(path) = path else { return init(Some("oam service"), level) };
+    match open_log(path) {
+        Ok(file) => {
+            let queue = Queue::new(file)?;
+            let guard = Guard::new(queue.clone());
+            let _ = tracing::subscriber::set_global_default(subscriber(
+                Some("oam service"),
+                level.filter(),
+                queue,
+            ));
+            Ok(guard)
+        }
+        Err(error) => {
+            let guard = init(Some("oam service"), level);
+            tracing::warn!(%error, "{} cannot be written, so this is the log", path.display());
+            guard
+        }
+    }
+}
+
+fn open_log(path: &Path) -> io::Result<fs::File> {
+    if let Some(folder) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    fs::File::options().append(true).create(true).mode(0o600).open(path)
 }
