@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, ErrorKind},
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, AsRawFd, OwnedFd},
         unix::{
             fs::{FileTypeExt, MetadataExt, PermissionsExt},
             net::UnixListener,
@@ -23,6 +23,7 @@ use interprocess::{
     },
     os::unix::uds_local_socket::tokio::Listener,
 };
+use nix::sys::socket::{Shutdown, shutdown};
 use tokio::time::timeout;
 
 /// How long a process that listens may take to let somebody in; after that it listens, but does not accept.
