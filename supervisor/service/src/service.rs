@@ -8,7 +8,7 @@ use std::{
 };
 
 use interprocess::local_socket::traits::StreamCommon;
-use oam_bridge::BridgeConfig;
+use oam_bridge::{BridgeConfig, ModelFactory};
 use oam_system::SupervisorMethods;
 use oam_workers::WorkerPool;
 use tokio::{
@@ -29,6 +29,7 @@ use crate::{
     connections::{Connections, Place},
     entry::{self, Entry},
     error::ServiceError,
+    fair_share::FairShares,
     lock::ServiceLock,
     manager::ManagerLink,
     methods::ServiceMethods,
@@ -85,6 +86,8 @@ pub(crate) struct Shared {
     pub(crate) connections: Arc<Connections>,
     pub(crate) realms: Arc<Realms>,
     pub(crate) pool: Option<WorkerPool>,
+    /// Who the workers play for next.
+    pub(crate) shares: Option<FairShares>,
     /// What connections are made with from now on.
     bridge: Mutex<BridgeConfig>,
     user: u32,
@@ -125,7 +128,9 @@ impl Service {
                 entry::listen(&path, user, replace).await?
             }
         };
+        let shares = pool.as_ref().map(shares_of);
         bridge.realms = None;
+        bridge.models = shared_fairly(shares.as_ref(), bridge.models);
         let realms = Arc::new(Realms::new(data, limits.realms, bridge.clone()));
         bridge.realms = Some(realms.clone());
         let shared = Arc::new(Shared {
@@ -137,6 +142,7 @@ impl Service {
             connections: Connections::new(),
             realms,
             pool,
+            shares,
             bridge: Mutex::new(bridge),
             user,
             system,
@@ -364,6 +370,7 @@ impl Shared {
 
     fn reload(&self, limits: ServiceLimits, mut bridge: BridgeConfig) {
         bridge.realms = None;
+        bridge.models = shared_fairly(self.shares.as_ref(), bridge.models);
         self.realms.reload(limits.realms, bridge.clone());
         bridge.realms = Some(self.realms.clone());
         *lock(&self.bridge) = bridge;
@@ -446,6 +453,27 @@ impl Shared {
             Ok(Err(error)) => tracing::error!(%error, "closing the store failed"),
             Err(_) => tracing::error!("the disk did not take in time what was to be written"),
         }
+    }
+}
+
+/// As many slots as the workers of the pool play steps at once.
+fn shares_of(pool: &WorkerPool) -> FairShares {
+    let mut steps = pool.parallel_steps();
+    let shares = FairShares::new(*steps.borrow_and_update());
+    let following = shares.clone();
+    tokio::spawn(async move {
+        // Until the pool is gone.
+        while steps.changed().await.is_ok() {
+            following.set_capacity(*steps.borrow_and_update());
+        }
+    });
+    shares
+}
+
+fn shared_fairly(shares: Option<&FairShares>, models: Arc<dyn ModelFactory>) -> Arc<dyn ModelFactory> {
+    match shares {
+        Some(shares) => shares.models(models),
+        None => models,
     }
 }
 

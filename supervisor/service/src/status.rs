@@ -38,6 +38,10 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: Option<u64>) -> Value {
         "realms": realms.as_ref().map_or_else(Vec::new, of_realms),
         "store": store(service, realms.as_ref()),
         "workers": workers,
+        "steps": service.shares.as_ref().map(|shares| {
+            let load = shares.load();
+            json!({"parallel": load.capacity, "playing": load.playing, "waiting": load.waiting})
+        }),
     })
 }
 
