@@ -50,7 +50,7 @@ pub(crate) async fn run(
 
 /// Ends what is sent first, and the rest when the client has seen that: so it can tell an end that it asked for from the end
 /// of the service, which comes both ways at once.
-async fn end_in_order(mut stream: &Stream) {
+async fn end_in_order(stream: &Stream) {
     let farewell = async {
         end_writing(stream)?;
         tokio::io::copy(&mut stream.take(MOST_UNREAD), &mut tokio::io::sink()).await

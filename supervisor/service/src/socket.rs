@@ -161,6 +161,11 @@ pub(crate) async fn find(path: &Path) -> io::Result<Found> {
     }
 }
 
+/// Ends what is sent on a stream, which goes on receiving; `AsyncWrite::poll_shutdown` does nothing here.
+pub(crate) fn end_writing(stream: &Stream) -> io::Result<()> {
+    Ok(shutdown(stream.as_fd().as_raw_fd(), Shutdown::Write)?)
+}
+
 /// Connects to what listens at `path`.
 pub(crate) async fn connect(path: &Path) -> io::Result<Stream> {
     let name = path.to_fs_name::<GenericFilePath>()?;
