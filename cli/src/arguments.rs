@@ -14,8 +14,8 @@ use crate::{
     commands::{
         agent_readme::AgentReadmeArguments, available::AvailableArguments, chat::ChatArguments,
         completions::CompletionsArguments, demo::DemoArguments, man::ManArguments, record::RecordArguments,
-        respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, status::StatusArguments,
-        stdio::StdioArguments, tools::ToolsCommand,
+        respond::RespondArguments, schema::SchemaCommand, serve::ServeArguments, service::ServiceCommand,
+        status::StatusArguments, stdio::StdioArguments, tools::ToolsCommand,
     },
     failure::Failure,
 };
@@ -41,6 +41,9 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     Serve(Box<ServeArguments>),
     Stdio(StdioArguments),
+    /// Run, manage and look at the service that programs share.
+    #[command(subcommand, after_help = crate::commands::service::EXAMPLES)]
+    Service(ServiceCommand),
     Record(RecordArguments),
     Available(AvailableArguments),
     Status(StatusArguments),
@@ -86,6 +89,7 @@ Examples:
   oam respond 'Name three colours of autumn.'
   oam chat --tools tools.json
   oam serve                                 answer OpenAI's clients at http://127.0.0.1:1976/v1
+  oam service install                       one oam for all programs of this user
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
 
 Environment:

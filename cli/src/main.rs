@@ -15,6 +15,7 @@ mod recording;
 mod runtime;
 mod schema_file;
 mod script_file;
+mod service;
 mod tavern;
 mod tool_activity;
 mod tool_output;
@@ -64,6 +65,7 @@ fn run(arguments: Arguments) -> ExitCode {
         Some(Command::Respond(arguments)) => commands::respond::run(&arguments),
         Some(Command::Schema(command)) => commands::schema::run(&command),
         Some(Command::Serve(arguments)) => commands::serve::run(&arguments),
+        Some(Command::Service(command)) => commands::service::run(&command),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Chat(arguments)) => commands::chat::run(&arguments),
         Some(Command::Record(arguments)) => commands::record::run(&arguments),

@@ -23,7 +23,7 @@ pub(crate) struct Delivery {
 
 #[derive(Default)]
 struct State {
-    /// Bytes of messages that the host has taken, as [`Outbox::place`](oam_bridge::outbox::Outbox::place) counts them.
+    /// How many messages the host has taken, as [`Outbox::place`](oam_bridge::outbox::Outbox::place) counts them.
     handed: u64,
     callback: Option<ThreadId>,
     end: Option<DeliveryEnd>,
@@ -77,7 +77,7 @@ impl Delivery {
         }
         let mut state = self.state();
         state.callback = None;
-        state.handed += line.len() as u64;
+        state.handed += 1;
         self.tell(&state);
         true
     }
@@ -109,7 +109,7 @@ impl Delivery {
         self.state().callback == Some(thread::current().id())
     }
 
-    /// The bytes that have been handed over.
+    /// How many messages have been handed over.
     pub(crate) fn handed(&self) -> u64 {
         self.state().handed
     }

@@ -10,6 +10,7 @@ pub(crate) mod record;
 pub(crate) mod respond;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod service;
 pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod tools;

@@ -17,13 +17,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     arguments::model::ModelArguments,
+    commands::service::{SocketArgument, status::ServiceStatus},
     console::Console,
     failure::{Failure, FailureCode, ReportForm},
     models::{ModelName, ModelSource, SystemModel},
     runtime::{self, End},
 };
 
-/// Tell which model is asked, where it was found, and what is wrong if it cannot be asked.
+/// Tell which model is asked, where it was found, what is wrong if it cannot be asked, and if a service runs.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArguments {
@@ -54,6 +55,8 @@ struct Seen {
     availability: Availability,
     capabilities: Capabilities,
     workers: Option<SeenWorkers>,
+    /// What the service that programs share says of itself, if one runs.
+    service: Option<Value>,
     /// What to do, if the model cannot be asked, in sentences.
     advice: Vec<String>,
 }
@@ -109,6 +112,7 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         (Some(UnavailableReason::ModelNotReady), Some(_)) => vec![STILL_LOADING.to_owned()],
         (Some(reason), _) => vec![model.hint(reason)],
     };
+    let service = running_service().await;
     let seen = Seen {
         name: model.name,
         source,
@@ -116,9 +120,16 @@ async fn look(model: SystemModel) -> Result<Seen, Failure> {
         availability,
         capabilities: model.model.capabilities(),
         workers,
+        service,
         advice,
     };
     model.close(Ok(seen)).await
+}
+
+/// A service that does not answer is for `oam service status` to tell of.
+async fn running_service() -> Option<Value> {
+    let looked = tokio::task::spawn_blocking(|| ServiceStatus::look(&SocketArgument::default())).await;
+    looked.ok()?.ok()?.service
 }
 
 const STILL_LOADING: &str = "The worker is ready, but its model is still being loaded: try again in a while.";
@@ -187,6 +198,9 @@ impl Seen {
         if let Some(SeenWorkers { pool, .. }) = &self.workers {
             tell("counters", json!(pool.counters));
             tell("lastExits", json!(pool.last_exits));
+        }
+        if let Some(service) = &self.service {
+            tell("service", service.clone());
         }
         if !self.advice.is_empty() {
             tell("advice", self.advice.clone().into());

@@ -1,7 +1,10 @@
 //! `oam stdio`: the bridge on the process's own input and output.
 
+mod connect;
+
 use std::{
     io::{self, IsTerminal},
+    path::PathBuf,
     process::ExitCode,
     sync::Arc,
     time::Duration,
@@ -33,6 +36,14 @@ const SETTLE_TIME: Duration = Duration::from_secs(2);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StdioArguments {
+    /// Use the service, at this socket or the usual one, instead of a bridge of one's own.
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, conflicts_with_all = OF_A_BRIDGE)]
+    connect: Option<Option<PathBuf>>,
+
+    /// With --connect: fail if no service is there, instead of starting it.
+    #[arg(long, requires = "connect")]
+    no_start: bool,
+
     /// How many sessions may exist at once.
     #[arg(long, value_name = "N", default_value_t = 64, allow_negative_numbers = true, value_parser = max_sessions)]
     pub(crate) max_sessions: usize,
@@ -57,23 +68,42 @@ pub(crate) struct StdioArguments {
     pub(crate) recordings: RecordingArguments,
 }
 
+/// What is said of a bridge of one's own, which the service has arguments of its own for.
+const OF_A_BRIDGE: [&str; 16] = [
+    "max_sessions",
+    "tool_timeout",
+    "no_scripted_models",
+    "worker",
+    "workers",
+    "spare",
+    "no_spare",
+    "streaming",
+    "step_timeout",
+    "max_step_crashes",
+    "record",
+    "append",
+    "redact",
+    "pace",
+    "replay",
+    "replay_match",
+];
+
 const EXAMPLES: &str = r#"Examples:
   echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
+  oam stdio --connect
   oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
 Environment:
-  OAM_SCRIPT=FILE       each session on the model "system" plays its own copy of this script;
-                        a recording is replayed, as OAM_REPLAY_MATCH=strict|lenient says
+  OAM_SCRIPT=FILE       a script, or recording (OAM_REPLAY_MATCH), that each session plays
   OAM_RECORD=FILE       like --record; OAM_RECORD_APPEND=1, _REDACT=1 and _PACE=1: the same
   OAM_WORKER=CMD        like --worker; looked at after --worker and OAM_SCRIPT
   OAM_WORKER_…          handed to workers, which see little else of the environment
 
-Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, or the recording
-cannot be written, or another oam writes it; 2 wrong arguments, an unusable script, recording or
-worker program; 130 interrupted (SIGINT).
-The protocol: docs/PROTOCOL.md. Workers: docs/OPERATIONS.md."#;
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, the service was
+lost, or the recording cannot be written; 2 wrong arguments, an unusable script, recording or worker
+program; 130 interrupted (SIGINT). More: docs/PROTOCOL.md, docs/OPERATIONS.md, docs/SERVICE.md."#;
 
-fn max_sessions(text: &str) -> Result<usize, String> {
+pub(crate) fn max_sessions(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("must be a whole number of at least 1".to_owned()),
         Ok(count) => Ok(count),
@@ -81,6 +111,9 @@ fn max_sessions(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
+    if arguments.connect.is_some() {
+        return connect::run(arguments);
+    }
     // Without a log there is still a bridge.
     let _logging = logging::init(Some("oam stdio"), arguments.log_level);
     let model = match SystemModel::choose_with_settings(&arguments.workers, &arguments.recordings) {
@@ -99,12 +132,16 @@ pub(crate) fn run(arguments: &StdioArguments) -> ExitCode {
     }
 }
 
-fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result<u8> {
+fn greet_terminal() {
     if io::stdin().is_terminal() {
         let hint =
             "This reads JSON-RPC messages, one a line, from the terminal. Ctrl-D ends it; --help shows more.";
         Console::stderr().line(hint);
     }
+}
+
+fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result<u8> {
+    greet_terminal();
     let handles = take_stdio()?;
     // One thread: a message costs less than waking another one.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -155,4 +192,27 @@ fn serve_until_end(arguments: &StdioArguments, model: SystemModel) -> io::Result
             failure.code.exit_code()
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command};
+
+    use super::*;
+
+    #[test]
+    fn the_service_is_told_nothing_that_is_said_of_a_bridge_of_ones_own() {
+        let command = StdioArguments::augment_args(Command::new("stdio"));
+        for argument in command.get_arguments() {
+            let flag = format!("--{}", argument.get_long().unwrap_or_default());
+            let value = argument.get_action().takes_values().then_some("1");
+            let words = ["stdio", "--connect", &flag].into_iter().chain(value);
+            let refused = match command.clone().try_get_matches_from(words) {
+                Ok(_) => false,
+                Err(error) => error.kind() == clap::error::ErrorKind::ArgumentConflict,
+            };
+            let is_of_connections = ["--connect", "--no-start", "--log-level"].contains(&&*flag);
+            assert_eq!(refused, !is_of_connections, "{flag}");
+        }
+    }
 }

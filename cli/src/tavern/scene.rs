@@ -90,12 +90,12 @@ impl Evening {
         let mira = mira.map_err(|error| Failure::invalid_input(error.to_string()))?;
         let totals = Totals { turns: 0, tool_calls: 0, tokens: 0, took: Duration::ZERO };
         let (report, happened_to_workers) = mpsc::unbounded_channel();
-        if let Some(pool) = &pool {
+        let _listening = pool.as_ref().map(|pool| {
             pool.listen(move |event| {
                 // The scene is over when nobody listens.
                 let _ = report.send(event.clone());
-            });
-        }
+            })
+        });
         let playwright = is_scripted.then(Playwright::new);
         let show = Show::new();
         show.title("The Sleeping Stag, late evening, cold rain", &announcement);

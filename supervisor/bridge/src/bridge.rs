@@ -8,7 +8,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -22,12 +22,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     client_calls::ClientCalls,
+    client_id::ClientId,
     config::{BridgeConfig, ModelUse},
+    journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
-    queue::Operation,
+    queue::{NewOperation, Operation},
+    realm::{Membership, Realm, RealmName, Subscriptions},
     registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
@@ -45,6 +48,7 @@ pub struct Bridge {
 }
 
 struct Inner {
+    client: ClientId,
     config: BridgeConfig,
     method_sets: Vec<Arc<dyn MethodSet>>,
     registry: MethodRegistry,
@@ -53,8 +57,11 @@ struct Inner {
     outbox: Outbox,
     client_calls: ClientCalls,
     answers: Arc<Answers>,
+    /// The realm, from when it was first used or named.
+    membership: OnceLock<Membership>,
+    /// The work of its requests.
     tasks: TaskTracker,
-    /// Cancels work that belongs to no queue.
+    /// Cancels the work of its requests.
     stop: CancellationToken,
     /// Cancelled when `shutdown` has been answered.
     is_shut_down: CancellationToken,
@@ -109,6 +116,7 @@ impl Bridge {
             Arc::clone(set).register(&mut registry);
         }
         let inner = Inner {
+            client: ClientId::new(),
             config,
             method_sets,
             registry,
@@ -116,6 +124,7 @@ impl Bridge {
             answers: Arc::new(Answers::new(outbox.clone())),
             outbox,
             client_calls: ClientCalls::default(),
+            membership: OnceLock::new(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             is_shut_down: CancellationToken::new(),
@@ -185,6 +194,11 @@ impl Bridge {
         Notifier { outbox: self.inner.outbox.clone() }
     }
 
+    /// Whom [`current_client`](crate::current_client) tells of while its requests are worked on.
+    pub fn client(&self) -> ClientId {
+        self.inner.client
+    }
+
     /// The configuration the bridge was made with.
     pub fn config(&self) -> &BridgeConfig {
         &self.inner.config
@@ -197,9 +211,52 @@ impl Bridge {
 
     /// The types of models that requests may name.
     pub fn model_types(&self) -> Vec<String> {
-        let scripted = self.inner.config.allow_scripted_models.then(|| "scripted".to_owned());
-        let custom = self.inner.config.models.custom_types();
-        std::iter::once("system".to_owned()).chain(scripted).chain(custom).collect()
+        self.inner.config.model_types()
+    }
+
+    /// The realm whose objects requests name. Unless `initialize` named one before, it is the bridge's own.
+    pub fn realm(&self) -> &Realm {
+        self.membership().realm()
+    }
+
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        self.membership().subscriptions()
+    }
+
+    fn membership(&self) -> &Membership {
+        self.inner.membership.get_or_init(|| Membership::of(Arc::new(Realm::private())))
+    }
+
+    /// Makes the realm of this name the bridge's, for all its life. Called while `initialize` is handled.
+    pub(crate) fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
+        if let Some(membership) = self.inner.membership.get() {
+            return match membership.realm().name() {
+                Some(current) if current == name => Ok(()),
+                Some(current) => Err(BridgeError::invalid_params(format!(
+                    "'client.realm' cannot change: this connection is in realm '{current}'."
+                ))),
+                None => Err(BridgeError::invalid_params(
+                    "'client.realm' must be given before sessions, NPCs or worlds are used.",
+                )),
+            };
+        }
+        let directory = self.inner.config.realms.as_ref().ok_or_else(|| {
+            BridgeError::invalid_params(
+                "'client.realm' needs the background service: connect with 'oam stdio --connect'. This connection \
+                 has only a realm of its own.",
+            )
+        })?;
+        let realm = directory.open(name)?;
+        if let Some(journal) = realm.journal() {
+            self.guard_output(Arc::clone(journal));
+        }
+        self.inner.membership.get_or_init(|| Membership::of(realm));
+        Ok(())
+    }
+
+    /// The name of its realm, if that is a shared one.
+    pub fn realm_name(&self) -> Option<&RealmName> {
+        self.inner.membership.get().and_then(|membership| membership.realm().name())
     }
 
     /// The names of all methods, sorted.
@@ -215,6 +272,11 @@ impl Bridge {
     /// Resolves when no request waits for its answer and no notification is at work.
     pub async fn idle(&self) {
         self.inner.answers.none_owed().await;
+    }
+
+    /// How many requests wait for their answers, and notifications are at work.
+    pub fn unanswered(&self) -> usize {
+        self.inner.answers.owed()
     }
 
     /// Does what the `shutdown` method does; returns when it is done.
@@ -249,6 +311,11 @@ impl Bridge {
     /// Where messages leave, for whoever watches how many wait.
     pub fn outbox(&self) -> &Outbox {
         &self.inner.outbox
+    }
+
+    /// From now on nothing is said that `journal` has not on disk. What calls within this process return is not held back.
+    pub(crate) fn guard_output(&self, journal: Arc<dyn Journal>) {
+        self.inner.runtime.spawn(self.inner.outbox.guard(journal));
     }
 
     pub(crate) fn client_calls(&self) -> &ClientCalls {
@@ -286,7 +353,14 @@ impl Bridge {
             Ok(Reply(ReplyKind::Later(work))) => return self.spawn(work, responder),
             Ok(Reply(ReplyKind::Queued { queue, work })) => {
                 let limit = self.inner.config.max_pending_operations;
-                let pushed = queue.push(limit, work, responder, &self.inner.tasks, &self.inner.runtime);
+                let operation = NewOperation {
+                    client: self.inner.client,
+                    work,
+                    responder,
+                    stop: self.inner.stop.child_token(),
+                    tracked: self.inner.tasks.token(),
+                };
+                let pushed = queue.push(limit, operation, &self.inner.runtime);
                 match pushed {
                     Ok(operation) => return Canceller(Cancelled::Operation(operation)),
                     Err(responder) => {
@@ -310,14 +384,26 @@ impl Bridge {
         method: &str,
         params: Option<Value>,
     ) -> Result<Reply, BridgeError> {
-        let Some(handler) = self.inner.registry.get(method) else {
+        let Some(registered) = self.inner.registry.get(method) else {
             return Err(BridgeError::method_not_found(method));
         };
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        catch_unwind(AssertUnwindSafe(|| handler(request))).unwrap_or_else(|_| {
-            Err(BridgeError::internal_error(format!("'{method}' failed unexpectedly; please report this.")))
-        })
+        let durable =
+            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if let Some(realm) = durable {
+            realm.ready()?;
+        }
+        let reply =
+            catch_unwind(AssertUnwindSafe(|| (registered.handler)(request))).unwrap_or_else(|_| {
+                Err(BridgeError::internal_error(format!(
+                    "'{method}' failed unexpectedly; please report this."
+                )))
+            })?;
+        match durable {
+            Some(realm) => reply.of_change(realm),
+            None => Ok(reply),
+        }
     }
 
     fn spawn(
@@ -335,7 +421,7 @@ impl Bridge {
             };
             responder.answer(result);
         };
-        self.inner.tasks.spawn_on(task, &self.inner.runtime);
+        self.inner.tasks.spawn_on(self.inner.client.scope(task), &self.inner.runtime);
         canceller
     }
 
@@ -357,6 +443,9 @@ impl Bridge {
                 .map(|set| AssertUnwindSafe(async { set.shut_down().await }).catch_unwind());
             if join_all(sets).await.iter().any(Result::is_err) {
                 tracing::error!("a set of methods failed unexpectedly while it shut down");
+            }
+            if let Some(membership) = inner.membership.get() {
+                membership.leave();
             }
             inner.tasks.wait().await;
         };

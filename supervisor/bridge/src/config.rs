@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use oam_agent::{Model, Tool, UnavailableModel, UnavailableReason};
 use serde_json::{Map, Value};
 
-use crate::registry::MethodSet;
+use crate::{realm::RealmDirectory, registry::MethodSet};
 
 /// A bridge's limits, models and methods.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct BridgeConfig {
     pub allow_scripted_models: bool,
     /// Where models come from.
     pub models: Arc<dyn ModelFactory>,
+    /// The realms that connections share; `None`: each has only its own.
+    pub realms: Option<Arc<dyn RealmDirectory>>,
     /// Methods beyond the built-in ones.
     pub method_sets: Vec<Arc<dyn MethodSet>>,
     /// How much output may wait for a client that does not read, in bytes; beyond it the connection is given up.
@@ -45,10 +47,19 @@ impl Default for BridgeConfig {
             tool_timeout: Some(Tool::CLIENT_TIMEOUT),
             allow_scripted_models: true,
             models: Arc::new(NoSystemModel),
+            realms: None,
             method_sets: Vec::new(),
             max_unread_output: 64 << 20,
             on_shutdown: None,
         }
+    }
+}
+
+impl BridgeConfig {
+    /// The types of models that requests may name.
+    pub(crate) fn model_types(&self) -> Vec<String> {
+        let scripted = self.allow_scripted_models.then(|| "scripted".to_owned());
+        std::iter::once("system".to_owned()).chain(scripted).chain(self.models.custom_types()).collect()
     }
 }
 

@@ -34,10 +34,13 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod at_end;
 mod bridge;
 mod client_calls;
+mod client_id;
 mod coding;
 mod config;
+pub mod journal;
 mod merge_patch;
 pub mod message;
 mod methods;
@@ -46,6 +49,7 @@ mod objects;
 pub mod outbox;
 pub mod params;
 mod queue;
+mod realm;
 mod registry;
 mod responder;
 mod session;
@@ -55,9 +59,15 @@ mod turn_host;
 mod worlds;
 
 pub use bridge::{Bridge, Canceller, Notifier};
+pub use client_id::{ClientId, current_client};
 pub use config::{BridgeConfig, ModelFactory, ModelUse, NoSystemModel};
+pub use journal::{Journal, ObjectKind, ObjectName, StorageFailure};
 pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;
 pub use queue::{Operation, OperationQueue};
+pub use realm::{
+    InvalidRealmName, LoadError, Realm, RealmDirectory, RealmLoader, RealmName, RealmOverview,
+    UnreadableRecord,
+};
 pub use registry::{MethodRegistry, MethodSet, Reply, Request};
 pub use turn_host::ClientTurn;

@@ -10,9 +10,11 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    journal::ObjectKind,
     message::BridgeError,
     objects::{Id, Object, Objects},
     queue::OperationQueue,
+    realm::{Keeper, NpcRecorder},
     worlds::WorldId,
 };
 
@@ -34,6 +36,8 @@ pub(crate) struct ClientNpc {
     pub(crate) deleted: CancellationToken,
     /// Locked before the NPC is, so that the two agree.
     tool_definitions: Mutex<ToolDefinitions>,
+    /// Records what becomes of it, in a durable realm. The NPC tells it.
+    recorder: Option<Arc<NpcRecorder>>,
 }
 
 /// The definitions of an NPC's client tools, as they were sent.
@@ -46,6 +50,8 @@ impl ClientNpc {
         world: Option<WorldId>,
         model: String,
         tool_definitions: ToolDefinitions,
+        created_at: SystemTime,
+        recorder: Option<Arc<NpcRecorder>>,
     ) -> Self {
         Self {
             queue: OperationQueue::new(format!("NPC '{id}'")),
@@ -53,9 +59,10 @@ impl ClientNpc {
             npc,
             world,
             model,
-            created_at: SystemTime::now(),
+            created_at,
             deleted: CancellationToken::new(),
             tool_definitions: Mutex::new(tool_definitions),
+            recorder,
         }
     }
 
@@ -72,9 +79,24 @@ impl ClientNpc {
     ) -> Result<(), BridgeError> {
         let mut definitions = self.tool_definitions();
         let mut revised = Arc::clone(&definitions);
-        self.npc.revise(|draft| revise(draft, &mut revised))?;
+        self.npc.revise(|draft| {
+            revise(draft, &mut revised)?;
+            if let Some(recorder) = &self.recorder {
+                let is_new = !Arc::ptr_eq(&revised, &definitions);
+                recorder.expect_tools(is_new.then(|| Arc::clone(&revised)));
+            }
+            Ok::<_, BridgeError>(())
+        })?;
         *definitions = revised;
         Ok(())
+    }
+
+    /// Called when some of its work has ended, whichever way.
+    pub(crate) fn work_ended(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.work_ended();
+            recorder.rewrite_when_long(&self.npc, &self.tool_definitions());
+        }
     }
 
     fn tool_definitions(&self) -> MutexGuard<'_, ToolDefinitions> {
@@ -83,7 +105,7 @@ impl ClientNpc {
 
     /// Cancels all its work. For an NPC that is deleted.
     pub(crate) fn stop(&self) {
-        self.queue.cancel_all();
+        self.queue.close();
         self.deleted.cancel();
         self.npc.stop_compaction();
     }
@@ -92,9 +114,20 @@ impl ClientNpc {
 impl Object for ClientNpc {
     const PARAMETER: &'static str = "npc";
     const ID_PREFIX: &'static str = "npc";
+    const KIND: ObjectKind = ObjectKind::Npc;
 
     fn id(&self) -> &NpcId {
         &self.id
+    }
+
+    fn keeper(&self) -> Option<&Arc<Keeper>> {
+        self.recorder.as_ref().map(|recorder| recorder.keeper())
+    }
+
+    fn begin_keeping(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.record_whole(&self.npc, &self.tool_definitions());
+        }
     }
 
     fn not_found(id: &str) -> BridgeError {

@@ -11,7 +11,7 @@ use std::{
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 
-use crate::{message::BridgeError, params::Params};
+use crate::{journal::ObjectKind, message::BridgeError, params::Params, realm::Keeper};
 
 /// Something that a client creates and names.
 pub(crate) trait Object: Sized {
@@ -21,7 +21,16 @@ pub(crate) trait Object: Sized {
     /// Generated ids are this and a number.
     const ID_PREFIX: &'static str;
 
+    /// What a journal calls its kind.
+    const KIND: ObjectKind;
+
     fn id(&self) -> &Id<Self>;
+
+    /// Writes down what happens to it, in a durable realm.
+    fn keeper(&self) -> Option<&Arc<Keeper>>;
+
+    /// Records it as it is, and from now on what happens to it.
+    fn begin_keeping(&self);
 
     /// There is none with this id.
     fn not_found(id: &str) -> BridgeError;
@@ -46,6 +55,10 @@ impl<T> Id<T> {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.text
+    }
+
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.text)
     }
 }
 
@@ -103,11 +116,13 @@ pub(crate) struct Objects<T> {
 struct State<T> {
     by_id: IndexMap<Id<T>, Arc<T>>,
     last_generated: u64,
+    /// How many generated ids the journal knows of.
+    noted_generated: u64,
 }
 
 impl<T> Default for Objects<T> {
     fn default() -> Self {
-        Self { state: Mutex::new(State { by_id: IndexMap::new(), last_generated: 0 }) }
+        Self { state: Mutex::new(State { by_id: IndexMap::new(), last_generated: 0, noted_generated: 0 }) }
     }
 }
 
@@ -151,13 +166,41 @@ impl<T: Object> Objects<T> {
         if state.by_id.len() >= limit {
             return Err(T::limit_reached(limit));
         }
+        // Before anybody else has it, and in the order of the list.
+        if let Some(keeper) = object.keeper() {
+            if state.last_generated > state.noted_generated {
+                keeper.note_generated(state.last_generated);
+                state.noted_generated = state.last_generated;
+            }
+            object.begin_keeping();
+        }
         state.by_id.insert(object.id().clone(), Arc::new(object));
         Ok(())
     }
 
+    /// Puts in objects that are recorded already, and as many generated ids as there were.
+    pub(crate) fn restore(&self, objects: impl IntoIterator<Item = T>, generated: u64) {
+        let mut state = self.lock();
+        (state.last_generated, state.noted_generated) = (generated, generated);
+        for object in objects {
+            state.by_id.insert(object.id().clone(), Arc::new(object));
+        }
+    }
+
+    /// Whether the id of this object still names it.
+    pub(crate) fn has(&self, object: &Arc<T>) -> bool {
+        self.lock().by_id.get(object.id()).is_some_and(|named| Arc::ptr_eq(named, object))
+    }
+
     /// Frees the id and returns the object it belonged to.
     pub(crate) fn remove(&self, id: &str) -> Result<Arc<T>, BridgeError> {
-        self.lock().by_id.shift_remove(id).ok_or_else(|| T::not_found(id))
+        let mut state = self.lock();
+        let object = state.by_id.shift_remove(id).ok_or_else(|| T::not_found(id))?;
+        // While nobody can create another of that id.
+        if let Some(keeper) = object.keeper() {
+            keeper.remove();
+        }
+        Ok(object)
     }
 
     /// Takes all objects out.
@@ -180,10 +223,17 @@ mod tests {
     impl Object for Thing {
         const PARAMETER: &'static str = "thing";
         const ID_PREFIX: &'static str = "t";
+        const KIND: ObjectKind = ObjectKind::World;
 
         fn id(&self) -> &Id<Self> {
             &self.0
         }
+
+        fn keeper(&self) -> Option<&Arc<Keeper>> {
+            None
+        }
+
+        fn begin_keeping(&self) {}
 
         fn not_found(id: &str) -> BridgeError {
             BridgeError::npc_not_found(id)

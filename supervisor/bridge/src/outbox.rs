@@ -9,7 +9,10 @@
 //!   merged events that were pending, so events still come before the response they belong to.
 //! * Past the hard limit the outbox overflows: everything unwritten is dropped, and the connection has to
 //!   end.
+//!
+//! In a durable realm a message also waits for the disk: [`Outbox::guard`].
 
+mod gate;
 mod growth;
 
 use std::{
@@ -27,8 +30,13 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::message::{EventContext, Outgoing};
+use crate::{
+    journal::Journal,
+    message::{EventContext, Outgoing, RequestId},
+};
+use gate::Gate;
 
+pub use gate::STORAGE_PATIENCE;
 pub use growth::Growth;
 
 /// How much may wait to be written, in bytes.
@@ -78,6 +86,7 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, OutboxConsumer) {
         overflowed: CancellationToken::new(),
         heavy: AtomicBool::new(false),
         turned: Notify::new(),
+        gate_turned: Notify::new(),
     });
     (Outbox { shared: Arc::clone(&shared) }, OutboxConsumer { shared, spare: Vec::new() })
 }
@@ -91,6 +100,8 @@ struct Shared {
     heavy: AtomicBool,
     /// Notified when nothing is unwritten any more, and when more than the limit is.
     turned: Notify,
+    /// Notified when the gate begins to hold something, and when nothing more will be held.
+    gate_turned: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -100,10 +111,12 @@ struct State {
     /// Merged events that stand behind `pending`, one for each turn.
     merged: Vec<Merged>,
     merged_bytes: usize,
+    /// What waits for the disk: it stands behind `pending` and before `merged`.
+    gate: Option<Gate>,
     /// The size of the batch that the consumer is writing.
     taken: usize,
-    /// The size of all batches so far.
-    taken_in_all: u64,
+    /// How many messages have been written, here or behind the gate, and merged ones that were.
+    messages: u64,
     is_closed: bool,
     /// Somebody waits until nothing is unwritten.
     is_awaited: bool,
@@ -119,12 +132,19 @@ impl Shared {
     fn overflow(&self, state: &mut State) {
         tracing::error!(
             unwritten = state.unwritten(),
+            waiting_for_disk = state.held_bytes(),
             limit = self.limits.overflow_above,
             "the client does not read its messages; the connection ends"
         );
-        state.end();
+        self.end(state);
         self.overflowed.cancel();
+    }
+
+    /// Drops what is in; nothing more comes in.
+    fn end(&self, state: &mut State) {
+        state.end();
         self.turned.notify_waiters();
+        self.gate_turned.notify_one();
     }
 
     fn is_overfull(&self, state: &State) -> bool {
@@ -135,10 +155,12 @@ impl Shared {
 impl Outbox {
     /// Puts a message in. After the end of the outbox it is dropped.
     pub fn push(&self, message: Outgoing<'_>) {
+        let result_of = if let Outgoing::Result { id, .. } = message { id } else { None };
         self.append(|state, _| {
-            state.write_merged();
-            message.write(&mut state.pending);
-            state.pending.push(b'\n');
+            state.write(result_of, |out| {
+                message.write(out);
+                out.push(b'\n');
+            });
         });
     }
 
@@ -147,8 +169,7 @@ impl Outbox {
     pub fn push_growth(&self, context: &Arc<EventContext>, growth: Growth<'_>) {
         self.append(|state, limits| {
             if state.unwritten() < limits.merge_growth_above {
-                state.write_merged();
-                growth.write(&mut state.pending, context);
+                state.write(None, |out| growth.write(out, context));
             } else {
                 state.merge(context, growth);
             }
@@ -161,17 +182,38 @@ impl Outbox {
         state.is_closed = true;
         let consumer = state.consumer.take();
         drop(state);
+        self.shared.gate_turned.notify_one();
         if let Some(consumer) = consumer {
             consumer.wake();
         }
     }
 
-    /// The place behind everything that has been put in so far: how many bytes the consumer takes until there, counted
-    /// from the first message.
+    /// From now on a message leaves only when every record that `journal` had before it was pushed is on disk. While the
+    /// disk fails, that is for [`STORAGE_PATIENCE`]; then messages leave, and results among them have become the error
+    /// `storage_failed`. What is in the outbox already is not held. The first journal stays.
+    ///
+    /// The future watches the journal and has to run as long as the outbox, with which it ends.
+    #[must_use = "messages wait for it"]
+    pub fn guard(&self, journal: Arc<dyn Journal>) -> impl Future<Output = ()> + Send + 'static {
+        let mut state = self.shared.state();
+        state.write_merged();
+        let is_first = state.gate.is_none();
+        state.gate.get_or_insert_with(|| Gate::new(Arc::clone(&journal)));
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        async move {
+            if is_first {
+                gate::watch(shared, journal).await;
+            }
+        }
+    }
+
+    /// The place behind everything that has been put in so far: how many messages the consumer takes until there, counted
+    /// from the first one.
     pub fn place(&self) -> u64 {
         let mut state = self.shared.state();
         state.write_merged();
-        state.taken_in_all + state.pending.len() as u64
+        state.messages
     }
 
     /// Whether more is unwritten than the limit, which a client may leave for [`OVERFLOW_GRACE`].
@@ -199,7 +241,7 @@ impl Outbox {
         self.shared.overflowed.is_cancelled()
     }
 
-    /// How many bytes wait to be written, the batch being written included.
+    /// How many bytes wait to be written, or for the disk; the batch being written included.
     pub fn unwritten(&self) -> usize {
         self.shared.state().unwritten()
     }
@@ -238,7 +280,11 @@ impl Outbox {
             return;
         }
         let before = state.unwritten();
+        let was_holding = state.is_holding();
         write(&mut state, limits);
+        if !was_holding && state.is_holding() {
+            self.shared.gate_turned.notify_one();
+        }
         let after = state.unwritten();
         if after > HEAVY_ABOVE {
             self.shared.heavy.store(true, Ordering::Relaxed);
@@ -299,20 +345,25 @@ impl OutboxConsumer {
     fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let mut state = self.shared.state();
         state.taken = 0;
-        state.write_merged();
+        // As long as what is merged may not leave, more is merged into it.
+        if !state.is_holding() {
+            state.write_merged();
+        }
         if !state.pending.is_empty() {
             let batch = mem::replace(&mut state.pending, mem::take(&mut self.spare));
             state.taken = batch.len();
-            state.taken_in_all += batch.len() as u64;
-            self.shared.heavy.store(state.taken > HEAVY_ABOVE, Ordering::Relaxed);
+            self.shared.heavy.store(state.unwritten() > HEAVY_ABOVE, Ordering::Relaxed);
             return Poll::Ready(Some(batch));
         }
-        self.shared.heavy.store(false, Ordering::Relaxed);
-        if mem::take(&mut state.is_awaited) {
-            self.shared.turned.notify_waiters();
-        }
-        if state.is_closed {
-            return Poll::Ready(None);
+        let unwritten = state.unwritten();
+        self.shared.heavy.store(unwritten > HEAVY_ABOVE, Ordering::Relaxed);
+        if unwritten == 0 {
+            if mem::take(&mut state.is_awaited) {
+                self.shared.turned.notify_waiters();
+            }
+            if state.is_closed {
+                return Poll::Ready(None);
+            }
         }
         state.consumer = Some(context.waker().clone());
         Poll::Pending
@@ -321,17 +372,37 @@ impl OutboxConsumer {
 
 impl Drop for OutboxConsumer {
     fn drop(&mut self) {
-        self.shared.state().end();
-        self.shared.turned.notify_waiters();
+        self.shared.end(&mut self.shared.state());
     }
 }
 
 impl State {
     fn unwritten(&self) -> usize {
-        self.taken + self.pending.len() + self.merged_bytes
+        self.taken + self.pending.len() + self.held_bytes() + self.merged_bytes
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.gate.as_ref().map_or(0, Gate::held_bytes)
+    }
+
+    fn is_holding(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.is_holding(!self.merged.is_empty()))
+    }
+
+    /// Writes a message behind all others. If it is a result, it is that of the request `result_of`.
+    fn write(&mut self, result_of: Option<&RequestId>, write: impl FnOnce(&mut Vec<u8>)) {
+        self.write_merged();
+        self.messages += 1;
+        match &mut self.gate {
+            None => write(&mut self.pending),
+            Some(gate) => gate.write(gate.stamp(), result_of, &mut self.pending, write),
+        }
     }
 
     fn merge(&mut self, context: &Arc<EventContext>, growth: Growth<'_>) {
+        if let Some(gate) = &mut self.gate {
+            gate.note_merged();
+        }
         let position = self.merged.iter().position(|merged| Arc::ptr_eq(&merged.context, context));
         if let Some(merged) = position.map(|at| &mut self.merged[at]) {
             self.merged_bytes -= merged.growth.size();
@@ -348,7 +419,12 @@ impl State {
     fn write_merged(&mut self) {
         self.merged_bytes = 0;
         for Merged { context, growth } in self.merged.drain(..) {
-            growth.write(&mut self.pending, &context);
+            self.messages += 1;
+            let write = |out: &mut Vec<u8>| growth.write(out, &context);
+            match &mut self.gate {
+                None => write(&mut self.pending),
+                Some(gate) => gate.write(gate.stamp_of_merged(), None, &mut self.pending, write),
+            }
         }
     }
 
@@ -356,7 +432,7 @@ impl State {
         *self = Self {
             is_closed: true,
             consumer: self.consumer.take(),
-            taken_in_all: self.taken_in_all,
+            messages: self.messages,
             ..Self::default()
         };
     }

@@ -228,10 +228,7 @@ impl<'a> Params<'a> {
     /// character.
     pub fn optional_client_id(&self, name: &str) -> Result<Option<&str>, BridgeError> {
         let Some(id) = self.optional_string(name)? else { return Ok(None) };
-        let is_hidden =
-            |c| matches!(get_general_category(c), GeneralCategory::Control | GeneralCategory::Format);
-        let characters = id.graphemes(true).take(MAX_ID_CHARACTERS + 1).count();
-        if !(1..=MAX_ID_CHARACTERS).contains(&characters) || id.chars().any(is_hidden) {
+        if !is_client_id(id) {
             return Err(
                 self.invalid(name, "must be 1 to 128 characters without control or format characters.")
             );
@@ -288,6 +285,13 @@ impl<'a> Params<'a> {
             value => Ok(value),
         }
     }
+}
+
+/// Whether a client may choose this as an id: 1 to 128 characters, none of them a control or format character.
+pub(crate) fn is_client_id(text: &str) -> bool {
+    let is_hidden = |c| matches!(get_general_category(c), GeneralCategory::Control | GeneralCategory::Format);
+    let characters = text.graphemes(true).take(MAX_ID_CHARACTERS + 1).count();
+    (1..=MAX_ID_CHARACTERS).contains(&characters) && !text.chars().any(is_hidden)
 }
 
 fn exact_integer(value: &Value) -> Option<i64> {

@@ -1,5 +1,5 @@
 //! One queue per session or NPC: its operations run one after another, in arrival order, and each can be
-//! cancelled until it commits.
+//! cancelled until it commits. In a shared realm they come from several bridges.
 //!
 //! An operation's life is [`Phase`]. It is cancellable while pending, waiting or running alike; once committed it
 //! can only finish. A cancelled operation still waits for its turn in the queue before it answers, so answers
@@ -18,9 +18,10 @@ use std::{
 
 use futures_util::FutureExt;
 use oam_agent::BoxFuture;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use crate::{
+    client_id::ClientId,
     message::{BridgeError, Payload},
     responder::Responder,
 };
@@ -32,13 +33,45 @@ pub(crate) type Work = Box<dyn FnOnce(Operation) -> BoxFuture<'static, Result<Pa
 pub struct OperationQueue {
     /// Whose operations these are, in words: `session 'gorm'`.
     owner: String,
-    entries: Mutex<VecDeque<Entry>>,
+    state: Mutex<QueueState>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    entries: VecDeque<Entry>,
+    /// Its object is deleted: what comes now is cancelled at once.
+    is_closed: bool,
+}
+
+/// What a bridge puts into a queue.
+pub(crate) struct NewOperation {
+    /// Whose it is.
+    pub(crate) client: ClientId,
+    pub(crate) work: Work,
+    /// Gets the result.
+    pub(crate) responder: Responder,
+    /// Cancels the operation, as long as it can be cancelled.
+    pub(crate) stop: CancellationToken,
+    /// Held until it is answered.
+    pub(crate) tracked: TaskTrackerToken,
 }
 
 struct Entry {
     operation: Operation,
     /// Taken when the operation starts.
-    waiting: Option<(Work, Responder)>,
+    waiting: Option<Waiting>,
+}
+
+struct Waiting {
+    client: ClientId,
+    work: Work,
+    answer: Answer,
+}
+
+/// Dropped when the operation is answered: the answer first, then the bridge no longer waits for it.
+struct Answer {
+    responder: Responder,
+    _tracked: TaskTrackerToken,
 }
 
 /// An operation in a queue, as the code that runs it sees it. Cloning refers to the same operation.
@@ -67,6 +100,9 @@ impl Operation {
     /// Makes the operation immune to cancellation. Called right before it changes something; fails when it has
     /// been cancelled already, and then it must change nothing.
     pub fn commit(&self) -> Result<(), BridgeError> {
+        if self.is_cancelled() {
+            return Err(BridgeError::cancelled("The request was cancelled."));
+        }
         match self.leave_pending(Phase::Committed) {
             Ok(()) | Err(Phase::Committed) => Ok(()),
             Err(_) => Err(BridgeError::cancelled("The request was cancelled.")),
@@ -82,8 +118,24 @@ impl Operation {
         newly_cancelled
     }
 
+    fn stopped_by(stop: CancellationToken) -> Self {
+        Self { state: Arc::new(State { phase: AtomicU8::default(), cancelled: stop }) }
+    }
+
     fn is_cancelled(&self) -> bool {
+        if self.state.cancelled.is_cancelled() {
+            // Its bridge stopped, and not this operation alone.
+            self.cancel();
+        }
         self.state.phase.load(Ordering::Acquire) == Phase::Cancelled as u8
+    }
+
+    /// Resolves when it is cancelled, which never happens once it has committed.
+    async fn cancelled(&self) {
+        self.state.cancelled.cancelled().await;
+        if !self.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
     }
 
     fn leave_pending(&self, to: Phase) -> Result<(), Phase> {
@@ -111,7 +163,7 @@ impl std::fmt::Debug for OperationQueue {
 impl OperationQueue {
     /// An empty queue. `owner` names the object in errors: `session 'gorm'`.
     pub fn new(owner: impl Into<String>) -> Arc<Self> {
-        Arc::new(Self { owner: owner.into(), entries: Mutex::default() })
+        Arc::new(Self { owner: owner.into(), state: Mutex::default() })
     }
 
     /// The object that the operations belong to, in words.
@@ -119,42 +171,52 @@ impl OperationQueue {
         &self.owner
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place at the end of the queue; `responder` gets the result. The queue works itself off on a task
-    /// of `tasks`. Returns the operation, or the responder when `limit` operations are unfinished already.
+    /// Takes a place at the end of the queue. One that was empty works itself off on `runtime`. Returns the
+    /// operation, or the responder when `limit` operations are unfinished already.
     pub(crate) fn push(
         self: &Arc<Self>,
         limit: usize,
-        work: Work,
-        responder: Responder,
-        tasks: &TaskTracker,
+        new: NewOperation,
         runtime: &tokio::runtime::Handle,
     ) -> Result<Operation, Responder> {
-        let mut entries = self.lock();
-        if entries.len() >= limit {
+        let NewOperation { client, work, responder, stop, tracked } = new;
+        let mut state = self.lock();
+        if state.entries.len() >= limit {
             return Err(responder);
         }
-        let is_idle = entries.is_empty();
-        let operation = Operation::default();
-        entries.push_back(Entry { operation: operation.clone(), waiting: Some((work, responder)) });
-        drop(entries);
+        let is_idle = state.entries.is_empty();
+        let operation = Operation::stopped_by(stop);
+        if state.is_closed {
+            operation.cancel();
+        }
+        let answer = Answer { responder, _tracked: tracked };
+        let waiting = Some(Waiting { client, work, answer });
+        state.entries.push_back(Entry { operation: operation.clone(), waiting });
+        drop(state);
         if is_idle {
-            tasks.spawn_on(Arc::clone(self).work_off(), runtime);
+            runtime.spawn(Arc::clone(self).work_off());
         }
         Ok(operation)
     }
 
     /// Cancels every operation that can be cancelled; returns how many.
     pub fn cancel_all(&self) -> usize {
-        self.lock().iter().filter(|entry| entry.operation.cancel()).count()
+        self.lock().entries.iter().filter(|entry| entry.operation.cancel()).count()
+    }
+
+    /// Cancels every operation that can be cancelled, and each that comes later.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.cancel_all();
     }
 
     /// Unfinished operations, the running one included.
     pub fn pending(&self) -> usize {
-        self.lock().len()
+        self.lock().entries.len()
     }
 
     /// Runs operations until none is left. One such task exists while the queue is not empty.
@@ -174,24 +236,25 @@ struct WorkOff {
 
 impl WorkOff {
     async fn run(&mut self) {
-        while let Some((operation, (work, responder))) = self.next() {
+        while let Some((operation, Waiting { client, work, answer })) = self.next() {
             // A long queue of quick operations must not keep the thread from everything else.
             tokio::task::coop::consume_budget().await;
             // A panic must not take the queue's other operations with it.
-            let result = AssertUnwindSafe(run(operation, work)).catch_unwind().await.unwrap_or_else(|_| {
+            let work = client.scope(run(operation, work));
+            let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
                 Err(BridgeError::internal_error("The operation failed unexpectedly; please report this."))
             });
             // Under the lock: an operation pushed in between would get a task of its own and could overtake the answer.
-            let mut entries = self.queue.lock();
-            entries.pop_front();
-            responder.answer(result);
+            let mut state = self.queue.lock();
+            state.entries.pop_front();
+            answer.responder.answer(result);
         }
     }
 
-    fn next(&mut self) -> Option<(Operation, (Work, Responder))> {
-        let mut entries = self.queue.lock();
-        let next =
-            entries.front_mut().and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)));
+    fn next(&mut self) -> Option<(Operation, Waiting)> {
+        let mut state = self.queue.lock();
+        let front = state.entries.front_mut();
+        let next = front.and_then(|entry| Some((entry.operation.clone(), entry.waiting.take()?)));
         // Under the lock: an operation that is pushed from here on has a task of its own.
         self.is_done = next.is_none();
         next
@@ -201,7 +264,7 @@ impl WorkOff {
 impl Drop for WorkOff {
     fn drop(&mut self) {
         if !self.is_done {
-            let left = mem::take(&mut *self.queue.lock());
+            let left = mem::take(&mut self.queue.lock().entries);
             drop(left);
         }
     }
@@ -214,7 +277,7 @@ async fn run(operation: Operation, work: Work) -> Result<Payload, BridgeError> {
     // Cancellation comes first: work that fails in the same moment has been counted as cancelled.
     let result = tokio::select! {
         biased;
-        () = operation.state.cancelled.cancelled() => {
+        () = operation.cancelled() => {
             return Err(BridgeError::cancelled("The turn was cancelled."));
         }
         result = work(operation.clone()) => result,
@@ -227,6 +290,8 @@ async fn run(operation: Operation, work: Work) -> Result<Payload, BridgeError> {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::task::TaskTracker;
+
     use super::*;
     use crate::{
         outbox::{OutboxLimits, outbox},
@@ -252,6 +317,13 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let (outbox, _consumer) = outbox(OutboxLimits::default());
             let (answers, tasks) = (Arc::new(Answers::new(outbox)), TaskTracker::new());
+            let operation = |work| NewOperation {
+                client: ClientId::new(),
+                work,
+                responder: Responder::new(Recipient::Nobody, &answers),
+                stop: CancellationToken::new(),
+                tracked: tasks.token(),
+            };
             let queue = OperationQueue::new("session 'gorm'");
             let is_gone = Arc::downgrade(&queue);
             for _ in 0..2 {
@@ -262,8 +334,7 @@ mod tests {
                         std::future::pending().await
                     })
                 });
-                let responder = Responder::new(Recipient::Nobody, &answers);
-                assert!(queue.push(8, work, responder, &tasks, runtime.handle()).is_ok());
+                assert!(queue.push(8, operation(work), runtime.handle()).is_ok());
             }
             for _ in 0..polls {
                 runtime.block_on(tokio::task::yield_now());

@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use futures_util::FutureExt;
 use oam_agent::BoxFuture;
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ use crate::{
     message::{BridgeError, Payload, RequestId},
     params::Params,
     queue::{Operation, OperationQueue, Work},
+    realm::Realm,
 };
 
 /// A request, or a notification, on its way to its handler.
@@ -78,14 +80,46 @@ impl Reply {
         let work: Work = Box::new(move |operation| Box::pin(work(operation)));
         Ok(Self(ReplyKind::Queued { queue: Arc::clone(queue), work }))
     }
+
+    /// The reply of a method that changes a durable realm: it is only given when the change was written down.
+    pub(crate) fn of_change(self, realm: &Arc<Realm>) -> Result<Self, BridgeError> {
+        let durable = |work: BoxFuture<'static, Result<Payload, BridgeError>>, realm: Arc<Realm>| {
+            async move {
+                let result = work.await?;
+                realm.is_written_down()?;
+                Ok(result)
+            }
+            .boxed()
+        };
+        let realm = Arc::clone(realm);
+        Ok(Self(match self.0 {
+            ReplyKind::Now(result) => {
+                realm.is_written_down()?;
+                ReplyKind::Now(result)
+            }
+            ReplyKind::Later(work) => ReplyKind::Later(durable(work, realm)),
+            ReplyKind::Queued { queue, work } => {
+                ReplyKind::Queued { queue, work: Box::new(move |operation| durable(work(operation), realm)) }
+            }
+            ReplyKind::Shutdown => ReplyKind::Shutdown,
+        }))
+    }
 }
 
-pub(crate) type Handler = Arc<dyn Fn(Request) -> Result<Reply, BridgeError> + Send + Sync>;
+type Handler = Arc<dyn Fn(Request) -> Result<Reply, BridgeError> + Send + Sync>;
+
+/// A method as it was registered.
+#[derive(Clone)]
+pub(crate) struct Method {
+    pub(crate) handler: Handler,
+    /// It changes objects of the realm: it is refused while changes cannot be kept.
+    pub(crate) changes_realm: bool,
+}
 
 /// Collects methods by name while a bridge is made.
 #[derive(Default, Clone)]
 pub struct MethodRegistry {
-    handlers: HashMap<String, Handler>,
+    methods: HashMap<String, Method>,
 }
 
 impl std::fmt::Debug for MethodRegistry {
@@ -101,16 +135,26 @@ impl MethodRegistry {
         name: &str,
         handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
     ) {
-        self.handlers.insert(name.to_owned(), Arc::new(handler));
+        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), changes_realm: false });
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Handler> {
-        self.handlers.get(name)
+    /// Adds a method that changes what is in the realm. It fails with `storage_failed` while a durable realm cannot be
+    /// written.
+    pub fn register_change(
+        &mut self,
+        name: &str,
+        handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
+    ) {
+        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), changes_realm: true });
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Method> {
+        self.methods.get(name)
     }
 
     /// The names, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<_> = self.handlers.keys().map(String::as_str).collect();
+        let mut names: Vec<_> = self.methods.keys().map(String::as_str).collect();
         names.sort_unstable();
         names
     }

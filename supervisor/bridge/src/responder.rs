@@ -32,6 +32,11 @@ impl Answers {
         Self { outbox, owed: AtomicUsize::new(0), is_awaited: AtomicBool::new(false), settled: Notify::new() }
     }
 
+    /// How many answers are owed.
+    pub(crate) fn owed(&self) -> usize {
+        self.owed.load(Ordering::SeqCst)
+    }
+
     /// Resolves when no answer is owed.
     pub(crate) async fn none_owed(&self) {
         self.is_awaited.store(true, Ordering::SeqCst);

@@ -2,10 +2,16 @@
 //!
 //! Nothing ever waits for a log line. Lines go through a bounded queue to a thread that writes them; when
 //! whoever reads them has stopped doing so, the queue fills up and further lines are lost.
+//!
+//! For people, lines are text on standard error ([`subscriber`]). A service writes [JSON](json_subscriber) into a
+//! [file that is rotated](RotatingFile).
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod json;
 mod line;
+#[cfg(unix)]
+mod rotation;
 
 use std::{
     io::{self, Write},
@@ -21,7 +27,10 @@ use std::{
 use tracing::{Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::fmt::MakeWriter;
 
+pub use json::{LevelHandle, json_subscriber};
 use line::LineFormat;
+#[cfg(unix)]
+pub use rotation::{RotatingFile, Rotation};
 
 /// How many lines may wait to be written.
 const QUEUED_LINES: usize = 4096;
@@ -143,7 +152,13 @@ mod tests {
     }
 
     #[derive(Clone, Default)]
-    struct Output(Arc<Mutex<Vec<u8>>>);
+    pub(crate) struct Output(Arc<Mutex<Vec<u8>>>);
+
+    impl Output {
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
 
     impl Write for Output {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -166,7 +181,7 @@ mod tests {
         let guard = Guard(queue.clone());
         tracing::subscriber::with_default(super::subscriber(name, LevelFilter::INFO, queue), log);
         drop(guard);
-        String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
+        output.text()
     }
 
     #[test]

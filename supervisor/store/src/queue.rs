@@ -15,6 +15,18 @@ use crate::{ChangeError, Failure, ObjectName, StoreError};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub(crate) u64);
 
+impl Sequence {
+    /// Its number, for those who have a type of their own for it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The sequence with this number.
+    pub fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// How far the disk has come, and whether it goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {

@@ -93,6 +93,11 @@ impl Store {
         self.queue.status()
     }
 
+    /// The last change that was taken.
+    pub fn last(&self) -> Sequence {
+        self.queue.last()
+    }
+
     /// How far the disk has come, whenever that changes. Ends with the store and its realms.
     pub fn watch(&self) -> watch::Receiver<Status> {
         self.queue.watch()

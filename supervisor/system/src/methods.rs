@@ -1,13 +1,10 @@
 //! `supervisor/status` and `supervisor/event`: what can be seen of the workers through the bridge
 //! (docs/OPERATIONS.md).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, OnceLock};
 
 use oam_bridge::{Bridge, BridgeError, MethodRegistry, MethodSet, Payload, Reply};
-use oam_workers::{PoolEvent, WorkerPool};
+use oam_workers::{Listening, PoolEvent, WorkerPool};
 use serde_json::{Map, Value, json};
 
 const EVENT: &str = "supervisor/event";
@@ -16,13 +13,14 @@ const EVENT: &str = "supervisor/event";
 #[derive(Debug)]
 pub struct SupervisorMethods {
     pool: WorkerPool,
-    is_listening: AtomicBool,
+    /// Of a client that asked for it.
+    listening: OnceLock<Listening>,
 }
 
 impl SupervisorMethods {
     /// The methods of this pool.
     pub fn new(pool: WorkerPool) -> Self {
-        Self { pool, is_listening: AtomicBool::new(false) }
+        Self { pool, listening: OnceLock::new() }
     }
 }
 
@@ -44,10 +42,12 @@ impl MethodSet for SupervisorMethods {
     /// A client that asked for it hears of workers that die, steps that are played again and the breaker.
     fn client_introduced(&self, bridge: &Bridge, client: &Map<String, Value>) {
         let wants_events = client.get("workerEvents") == Some(&Value::Bool(true));
-        if wants_events && !self.is_listening.swap(true, Ordering::Relaxed) {
-            // Not the bridge, which holds the pool.
-            let client = bridge.notifier();
-            self.pool.listen(move |event| client.notify(EVENT, &Payload::of(&described(event))));
+        if wants_events {
+            let _ = self.listening.get_or_init(|| {
+                // Not the bridge, which holds the pool.
+                let client = bridge.notifier();
+                self.pool.listen(move |event| client.notify(EVENT, &Payload::of(&described(event))))
+            });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a host decides about a pool.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{ffi::OsString, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 /// A pool's program, sizes and deadlines. The defaults suit a model on this device.
 #[derive(Debug, Clone)]
@@ -54,6 +54,11 @@ impl PoolConfig {
             max_waiting_steps: 4096,
             stop_grace: Duration::from_secs(1),
         }
+    }
+
+    /// How many steps play at once, if each worker plays as many as `each`.
+    pub(crate) fn parallel_steps(&self, each: usize) -> NonZeroUsize {
+        NonZeroUsize::new(self.workers.saturating_mul(each)).unwrap_or(NonZeroUsize::MIN)
     }
 
     /// How many workers are kept running.

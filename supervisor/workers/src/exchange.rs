@@ -1,8 +1,11 @@
 //! What passes between those who ask, the actor, and its workers.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Mutex, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use oam_agent::{Availability, Capabilities, ModelError, StepOutcome, StepRequest};
@@ -68,15 +71,17 @@ pub(crate) struct Known {
 }
 
 /// Who hears of the pool's events.
-pub(crate) type Listener = Box<dyn Fn(&PoolEvent) + Send + Sync>;
+pub(crate) type Listener = dyn Fn(&PoolEvent) + Send + Sync;
 
 /// What the handle and the actor share.
 pub(crate) struct Shared {
     pub(crate) known: Mutex<Known>,
     pub(crate) next_id: AtomicU64,
-    pub(crate) listeners: Mutex<Vec<Listener>>,
+    pub(crate) listeners: Mutex<Vec<Weak<Listener>>>,
     /// `true` once a worker has got ready or failed to.
     pub(crate) has_settled: watch::Sender<bool>,
+    /// How many steps play at once when all workers are there.
+    pub(crate) parallel_steps: watch::Sender<NonZeroUsize>,
 }
 
 impl Shared {

@@ -22,7 +22,7 @@ mod worker_id;
 
 pub use config::{PoolConfig, StreamingPolicy, WorkerCommand};
 pub use exit::{Exit, ExitCause, KillReason};
-pub use model::WorkerPool;
+pub use model::{Listening, WorkerPool};
 pub use status::{
     BreakerState, Counters, ExitStatusReport, HangCause, KilledWorker, PoolEvent, PoolStatus, WorkerActivity,
     WorkerProgram, WorkerStatus,

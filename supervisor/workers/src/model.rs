@@ -1,6 +1,9 @@
 //! The pool as a model: what an agent sees of it.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64};
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+};
 
 use oam_agent::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, ErrorCode, Model, ModelError, StepOutcome,
@@ -11,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     config::PoolConfig,
-    exchange::{Asker, Ended, Input, Joined, Known, Piece, Shared},
+    exchange::{Asker, Ended, Input, Joined, Known, Listener, Piece, Shared},
     pool::Actor,
     status::{KilledWorker, PoolEvent, PoolStatus},
 };
@@ -33,6 +36,18 @@ pub struct WorkerPool {
 impl std::fmt::Debug for WorkerPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WorkerPool").finish_non_exhaustive()
+    }
+}
+
+/// Somebody hears of the pool's events until this is dropped.
+#[must_use = "nothing is heard any more when this is dropped"]
+pub struct Listening(
+    #[expect(dead_code, reason = "the pool finds the listener as long as it is here")] Arc<Listener>,
+);
+
+impl std::fmt::Debug for Listening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listening").finish_non_exhaustive()
     }
 }
 
@@ -60,6 +75,7 @@ impl WorkerPool {
             next_id: AtomicU64::new(1),
             listeners: Mutex::default(),
             has_settled: watch::Sender::new(false),
+            parallel_steps: watch::Sender::new(config.parallel_steps(1)),
         });
         tokio::spawn(Actor::run(config, Arc::clone(&shared), asked));
         Self { pool, shared }
@@ -71,9 +87,20 @@ impl WorkerPool {
         let _ = self.shared.has_settled.subscribe().wait_for(|settled| *settled).await;
     }
 
-    /// Calls `listener` for everything worth knowing that happens from now on. It must return at once.
-    pub fn listen(&self, listener: impl Fn(&PoolEvent) + Send + Sync + 'static) {
-        self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(listener));
+    /// How many steps it plays at once, as far as is known: one for each worker until the first worker is ready and tells
+    /// how many it plays.
+    pub fn parallel_steps(&self) -> watch::Receiver<NonZeroUsize> {
+        self.shared.parallel_steps.subscribe()
+    }
+
+    /// Calls `listener` for everything worth knowing that happens as long as the returned value lives. It must return at
+    /// once.
+    pub fn listen(&self, listener: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Listening {
+        let listener: Arc<Listener> = Arc::new(listener);
+        let mut listeners = self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(Arc::downgrade(&listener));
+        Listening(listener)
     }
 
     /// A look at the pool; `None` when it has been stopped.

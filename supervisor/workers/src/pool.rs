@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
     pin::pin,
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -256,6 +256,7 @@ impl Actor {
         }
         self.tell(Event::Ready { worker, abilities });
         if self.core.is_serving(worker) {
+            self.shared.parallel_steps.send_replace(self.config.parallel_steps(abilities.parallel_steps));
             self.learn(availability, Some(&capabilities));
             self.shared.has_settled.send_replace(true);
         }
@@ -445,7 +446,8 @@ impl Actor {
 
     fn report(&self, event: &PoolEvent) {
         report::event(event);
-        for listener in &*self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner) {
+        let listeners = self.shared.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        for listener in listeners.iter().filter_map(Weak::upgrade) {
             listener(event);
         }
     }

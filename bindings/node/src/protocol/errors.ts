@@ -37,6 +37,8 @@ export interface ErrorDetails {
   invalid_request: {};
   /** All there if the request ended so many workers. */
   generation_failed: { workerCrashes?: number; reason?: "crash" | "hang" | "violation"; signal?: string };
+  /** The disk of a durable realm cannot be written. */
+  storage_failed: { path?: string; reason: string; retryable: boolean };
   session_not_found: { session: string };
   session_exists: { session: string };
   session_limit: { limit: number };
@@ -73,6 +75,7 @@ export const errorNumbers = {
   busy: -32010,
   invalid_request: -32011,
   generation_failed: -32012,
+  storage_failed: -32015,
   session_not_found: -32020,
   session_exists: -32021,
   session_limit: -32022,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use oam_agent::Capabilities;
 
 use super::{ModelName, ModelSource, Seen};
+use crate::commands::service::status::text as service_text;
 
 /// The column behind the labels.
 const INDENTATION: usize = 12;
@@ -52,6 +53,10 @@ pub(super) fn of(seen: &Seen) -> String {
         for line in &words[words.len().saturating_sub(SHOWN_WORDS)..] {
             lines.add("", &format!("| {line}"));
         }
+    }
+    if let Some(service) = &seen.service {
+        lines.add("Service", &service_text::running(service));
+        lines.add("", "oam service status tells more of it");
     }
     for (index, sentence) in seen.advice.iter().enumerate() {
         lines.add(if index == 0 { "To do" } else { "" }, sentence);

@@ -12,7 +12,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-use crate::timestamp;
+use crate::{journal::StorageFailure, timestamp};
 
 /// Why a request failed, as the client gets to know it.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +96,31 @@ impl BridgeError {
             .with("schemaPath", error.path.as_str())
     }
 
+    /// The disk cannot be written: the change was not made.
+    pub fn storage_failed(failure: &StorageFailure) -> Self {
+        let message = format!("Nothing was changed: it could not be written to disk ({}).", failure.reason);
+        Self::storage(message, failure)
+    }
+
+    /// The disk cannot be written, but the request was carried out, and what it changed will be on disk when that
+    /// works again.
+    pub fn not_yet_stored(failure: &StorageFailure) -> Self {
+        let message = format!(
+            "The request was carried out, but the state it left could not be written to disk ({}). It is kept in \
+             memory and written as soon as the disk takes it; until then changes are refused.",
+            failure.reason
+        );
+        Self::storage(message, failure)
+    }
+
+    fn storage(message: String, failure: &StorageFailure) -> Self {
+        let mut error = Self::new(-32015, "storage_failed", message);
+        if let Some(path) = &failure.path {
+            error = error.with("path", path.to_string_lossy());
+        }
+        error.with("reason", failure.reason.as_str()).with("retryable", true)
+    }
+
     /// There is no such session.
     pub fn session_not_found(id: &str) -> Self {
         Self::new(-32020, "session_not_found", format!("No session with id '{id}'.")).with("session", id)
@@ -175,6 +200,12 @@ fn agent_code(code: ErrorCode) -> i64 {
         ErrorCode::Busy => -32010,
         ErrorCode::InvalidRequest => -32011,
         ErrorCode::GenerationFailed => -32012,
+    }
+}
+
+impl From<StorageFailure> for BridgeError {
+    fn from(failure: StorageFailure) -> Self {
+        Self::storage_failed(&failure)
     }
 }
 
@@ -274,6 +305,25 @@ mod tests {
         }
     }
 
+    fn full_disk() -> StorageFailure {
+        StorageFailure { path: Some("/data/realms.db".into()), reason: "the disk is full".to_owned() }
+    }
+
+    #[test]
+    fn a_storage_failure_names_path_and_reason() {
+        let nowhere = StorageFailure { path: None, ..full_disk() };
+        let cases = [
+            (
+                full_disk(),
+                json!({"path": "/data/realms.db", "reason": "the disk is full", "retryable": true}),
+            ),
+            (nowhere, json!({"reason": "the disk is full", "retryable": true})),
+        ];
+        for (failure, data) in cases {
+            assert_eq!(Value::Object(BridgeError::from(failure).data), data);
+        }
+    }
+
     #[test]
     fn every_row_of_the_table_has_its_number_and_name() {
         let rows = [
@@ -295,6 +345,8 @@ mod tests {
             (BridgeError::agent(ErrorCode::Busy, ""), -32010, "busy"),
             (BridgeError::agent(ErrorCode::InvalidRequest, ""), -32011, "invalid_request"),
             (BridgeError::agent(ErrorCode::GenerationFailed, ""), -32012, "generation_failed"),
+            (BridgeError::storage_failed(&full_disk()), -32015, "storage_failed"),
+            (BridgeError::not_yet_stored(&full_disk()), -32015, "storage_failed"),
             (BridgeError::session_not_found(""), -32020, "session_not_found"),
             (BridgeError::session_exists(""), -32021, "session_exists"),
             (BridgeError::session_limit(1), -32022, "session_limit"),

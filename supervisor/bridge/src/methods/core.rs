@@ -8,6 +8,8 @@ use serde::{Serialize, Serializer};
 use crate::{
     config::ModelUse,
     message::BridgeError,
+    params::Params,
+    realm::{InvalidRealmName, RealmName},
     registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
 };
 
@@ -36,6 +38,8 @@ struct InitializeResult<'a> {
     server: Server,
     capabilities: Capabilities<'a>,
     model: AvailabilityResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    realm: Option<&'a RealmName>,
 }
 
 #[derive(Serialize)]
@@ -72,6 +76,9 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
         )));
     }
     let bridge = &request.bridge;
+    if let Some(realm) = realm(&request.params)? {
+        bridge.join(&realm)?;
+    }
     Reply::now(&InitializeResult {
         protocol_version: PROTOCOL_VERSION,
         server: Server { name: "oam", version: env!("CARGO_PKG_VERSION") },
@@ -87,6 +94,16 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
             batch: false,
         },
         model: AvailabilityResult(bridge.system_model(ModelUse::Availability).availability()),
+        realm: bridge.realm_name(),
+    })
+}
+
+/// The realm that the client names, if it does.
+fn realm(params: &Params<'_>) -> Result<Option<RealmName>, BridgeError> {
+    let Some(client) = params.optional_object("client")? else { return Ok(None) };
+    let Some(name) = client.optional_string("realm")? else { return Ok(None) };
+    name.parse().map(Some).map_err(|InvalidRealmName| {
+        client.invalid("realm", "must be 1 to 128 characters without control or format characters.")
     })
 }
 

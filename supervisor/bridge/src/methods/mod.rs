@@ -15,11 +15,8 @@ use crate::registry::MethodSet;
 
 /// The method sets that every bridge has.
 pub(crate) fn built_in() -> Vec<Arc<dyn MethodSet>> {
-    let mut sets: Vec<Arc<dyn MethodSet>> = vec![
-        Arc::new(core::CoreMethods),
-        Arc::new(session::SessionMethods::default()),
-        Arc::new(schema::SchemaMethods),
-    ];
+    let mut sets: Vec<Arc<dyn MethodSet>> =
+        vec![Arc::new(core::CoreMethods), Arc::new(session::SessionMethods), Arc::new(schema::SchemaMethods)];
     sets.extend(game::method_sets());
     sets
 }

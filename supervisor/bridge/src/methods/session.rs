@@ -1,21 +1,23 @@
 //! `session/*`: agents with their own conversations.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use oam_agent::{
-    Agent, AgentError, AgentSetup, BoxFuture, Compaction, StepInfo, ToolChoice, ToolRecord, TurnOptions,
-    TurnResponse, Usage, check_tool_names, transcript::json::SavedTranscript,
+    Agent, AgentError, AgentSetup, Compaction, FinishedCompaction, StepInfo, ToolChoice, ToolRecord,
+    TurnOptions, TurnResponse, Usage, check_tool_names, transcript::json::SavedTranscript,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    at_end::AtEnd,
     coding::{self, SessionOptions, ToolAdvice},
     config::ModelUse,
     message::{BridgeError, EventContext, Members, Payload},
-    queue::OperationQueue,
+    queue::{Operation, OperationQueue},
+    realm::{SessionRecorder, SessionTools},
     registry::{MethodRegistry, MethodSet, Reply, Request},
-    session::{Session, SessionId, Sessions},
+    session::{Session, SessionId},
     timestamp,
     turn_host::ClientTurn,
 };
@@ -26,43 +28,42 @@ const CREATE_MEMBERS: &[&str] = &["session", "instructions", "tools", "options",
 const RESPOND_MEMBERS: &[&str] =
     &["session", "prompt", "schema", "stream", "toolChoice", "maxToolRounds", "maxToolCalls", "enabledTools"];
 
-#[derive(Default)]
-pub(super) struct SessionMethods {
-    sessions: Arc<Sessions>,
-}
+pub(super) struct SessionMethods;
 
 impl MethodSet for SessionMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        type Method = fn(&Sessions, Request) -> Result<Reply, BridgeError>;
-        let methods: [(&str, Method); 11] = [
-            ("session/create", create),
-            ("session/respond", respond),
-            ("session/cancel", cancel),
-            ("session/reset", reset),
-            ("session/delete", delete),
-            ("session/list", list),
-            ("session/transcript", transcript),
-            ("session/setInstructions", set_instructions),
-            ("session/setContextNote", set_context_note),
-            ("session/setTools", set_tools),
-            ("session/compact", compact),
-        ];
-        for (name, method) in methods {
-            let sessions = Arc::clone(&self.sessions);
-            registry.register(name, move |request| method(&sessions, request));
-        }
+        registry.register_change("session/create", create);
+        registry.register_change("session/respond", respond);
+        registry.register("session/cancel", cancel);
+        registry.register_change("session/reset", reset);
+        registry.register_change("session/delete", delete);
+        registry.register("session/list", list);
+        registry.register("session/transcript", transcript);
+        registry.register_change("session/setInstructions", set_instructions);
+        registry.register_change("session/setContextNote", set_context_note);
+        registry.register_change("session/setTools", set_tools);
+        registry.register_change("session/compact", compact);
     }
 
     fn notifications(&self) -> Vec<&'static str> {
         vec![EVENTS, "tool/cancel"]
     }
+}
 
-    fn shut_down(&self) -> BoxFuture<'static, ()> {
-        for session in self.sessions.remove_all() {
-            session.queue.cancel_all();
-        }
-        Box::pin(std::future::ready(()))
-    }
+/// The result of an operation of the session.
+fn queued<F>(
+    session: Arc<Session>,
+    work: impl FnOnce(Arc<Session>, Operation) -> F + Send + 'static,
+) -> Result<Reply, BridgeError>
+where
+    F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
+{
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+        let ended = AtEnd(|| session.operation_ended());
+        let result = work(Arc::clone(&session), operation).await;
+        drop(ended);
+        result
+    })
 }
 
 /// `{"session"}`: the answer of methods that only do something.
@@ -77,10 +78,11 @@ struct WithWarnings<'a> {
     warnings: Vec<String>,
 }
 
-fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn create(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let config = bridge.config();
     let mut warnings = params.unknown_members(CREATE_MEMBERS);
+    let sessions = &bridge.realm().sessions;
     let id = sessions.new_id(params.optional_client_id("session")?)?;
     let options = SessionOptions::read(params, config.tool_timeout, &mut warnings)?;
     let history = coding::history(params, "history")?;
@@ -89,13 +91,15 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
 
     let SavedTranscript { setup, transcript } = history.unwrap_or_default();
     let mut tools = tool_set.tools;
+    let mut tools_of_history = None;
     warnings.extend(tool_set.warnings);
     let mut setup_instructions = instructions;
     if let Some(saved) = setup {
         if !params.has("instructions") {
-            setup_instructions = saved.instructions;
+            setup_instructions.clone_from(&saved.instructions);
         }
         if !params.has("tools") {
+            tools_of_history = Some(saved.clone());
             tools = coding::restored_tools(saved.tools, options.tool_timeout, &mut warnings);
         }
     }
@@ -107,7 +111,7 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
         )));
     }
     warnings.extend(coding::tool_count_warning(tools.len(), ToolAdvice::Narrow));
-    let choice = coding::model(bridge, params, ModelUse::Session(id.as_str()))?;
+    let choice = coding::model(config, params, ModelUse::Session(id.as_str()))?;
     warnings.extend(choice.availability_warning());
     let setup = AgentSetup {
         instructions: setup_instructions,
@@ -116,13 +120,24 @@ fn create(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
         history: transcript,
         options: options.agent,
     };
+    let created_at = SystemTime::now();
+    let recorder = bridge.realm().keeper(&id).map(|keeper| {
+        let tools = match tools_of_history {
+            Some(saved) => SessionTools::of_history(saved),
+            None => SessionTools::Defined(
+                params.get("tools").and_then(Value::as_array).cloned().unwrap_or_default().into(),
+            ),
+        };
+        SessionRecorder::new(keeper, created_at, params, tools, choice.script.clone())
+    });
     let session = Session {
         id: id.clone(),
         agent: Agent::new(choice.model, setup)?,
         queue: OperationQueue::new(format!("session '{id}'")),
         model: choice.kind,
         tool_timeout: options.tool_timeout,
-        created_at: std::time::SystemTime::now(),
+        created_at,
+        recorder,
     };
     sessions.insert(session, config.max_sessions)?;
     Reply::now(&WithWarnings { session: &id, warnings })
@@ -142,8 +157,8 @@ struct RespondResult<'a> {
     warnings: Vec<String>,
 }
 
-fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn respond(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let Request { bridge, id, params } = request;
     let prompt = params.string("prompt")?.to_owned();
     let stream = params.optional_bool("stream")?.unwrap_or(false);
@@ -154,8 +169,7 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         warnings.extend(converted.warnings);
         Arc::new(converted.schema)
     });
-    let queue = Arc::clone(&session.queue);
-    Reply::queued(&queue, move |operation| async move {
+    queued(session, move |session, operation| async move {
         let members = Members::new().with("session", &session.id).with("requestId", &id);
         let turn = ClientTurn {
             bridge: &bridge,
@@ -163,10 +177,8 @@ fn respond(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
             operation: Some(operation),
         };
         let options = TurnOptions { policy, schema, stream, ..TurnOptions::default() };
-        let TurnResponse { text, structured, tool_calls, usage, steps, .. } = turn
-            .run(&session.agent, &prompt, &options)
-            .await
-            .map_err(|error| turn_error(error, &session.id))?;
+        let TurnResponse { text, structured, tool_calls, usage, steps, .. } =
+            turn.run_in(&session, &prompt, &options).await.map_err(|error| turn_error(error, &session.id))?;
         Ok(Payload::of(&RespondResult {
             session: &session.id,
             text: &text,
@@ -188,33 +200,34 @@ fn turn_error(error: AgentError, session: &SessionId) -> BridgeError {
     }
 }
 
-fn cancel(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn cancel(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Cancelled<'a> {
         session: &'a SessionId,
         cancelled: usize,
     }
-    let session = sessions.named(&request.params)?;
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     Reply::now(&Cancelled { session: &session.id, cancelled: session.queue.cancel_all() })
 }
 
-fn delete(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn delete(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Deleted<'a> {
         session: &'a SessionId,
         deleted: bool,
     }
-    let session = sessions.remove(request.params.string("session")?)?;
-    session.queue.cancel_all();
+    let session = request.bridge.realm().sessions.remove(request.params.string("session")?)?;
+    session.queue.close();
     Reply::now(&Deleted { session: &session.id, deleted: true })
 }
 
-fn list(sessions: &Sessions, _: Request) -> Result<Reply, BridgeError> {
+fn list(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Listed {
         sessions: Vec<ListedSession>,
     }
-    let sessions = sessions.all().iter().map(|session| ListedSession::of(session)).collect();
+    let sessions =
+        request.bridge.realm().sessions.all().iter().map(|session| ListedSession::of(session)).collect();
     Reply::now(&Listed { sessions })
 }
 
@@ -235,78 +248,78 @@ struct ListedSession {
 impl ListedSession {
     fn of(session: &Session) -> Self {
         let pending_operations = session.queue.pending();
-        Self {
+        session.look(|agent| Self {
             session: session.id.clone(),
             model: session.model.clone(),
-            instructions: session.agent.instructions(),
-            tools: session.agent.tools().iter().map(|tool| tool.name().to_string()).collect(),
+            instructions: agent.instructions(),
+            tools: agent.tools().iter().map(|tool| tool.name().to_string()).collect(),
             busy: pending_operations > 0,
             pending_operations,
-            entries: session.agent.entry_count(),
+            entries: agent.entry_count(),
             created_at: timestamp::iso8601(session.created_at),
-        }
+        })
     }
 }
 
-fn transcript(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn transcript(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Saved<'a> {
         session: &'a SessionId,
         transcript: SavedTranscript,
     }
-    let session = sessions.named(&request.params)?;
-    Reply::now(&Saved { session: &session.id, transcript: session.agent.saved_transcript() })
+    let session = request.bridge.realm().sessions.named(&request.params)?;
+    Reply::now(&Saved { session: &session.id, transcript: session.look(Agent::saved_transcript) })
 }
 
-fn reset(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+fn reset(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.reset().await;
+        session.reset().await;
         Ok(Payload::of(&Done { session: &session.id }))
     })
 }
 
-fn set_instructions(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn set_instructions(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let instructions = request.params.optional_string("instructions")?.map(Arc::from);
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.set_instructions(instructions);
+        session.set_instructions(instructions);
         Ok(Payload::of(&Done { session: &session.id }))
     })
 }
 
-fn set_context_note(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn set_context_note(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let note = request.params.optional_string("note")?.map(Arc::from);
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.set_context_note(note);
+        session.set_context_note(note);
         Ok(Payload::of(&Done { session: &session.id }))
     })
 }
 
-fn set_tools(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
-    let session = sessions.named(&request.params)?;
+fn set_tools(request: Request) -> Result<Reply, BridgeError> {
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let set = coding::required_tools(&request.params, "tools", session.tool_timeout)?;
     check_tool_names(&set.tools)?;
     let mut warnings = set.warnings;
     warnings.extend(coding::tool_count_warning(set.tools.len(), ToolAdvice::Narrow));
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.set_tools(set.tools)?;
+        session.set_tools(set.tools, request.params.array("tools")?)?;
         Ok(Payload::of(&WithWarnings { session: &session.id, warnings }))
     })
 }
 
-fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> {
+fn compact(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Compacted<'a> {
         session: &'a SessionId,
         summary: Option<&'a str>,
     }
-    let session = sessions.named(&request.params)?;
+    let session = request.bridge.realm().sessions.named(&request.params)?;
     let defaults = Compaction::default();
     let keep_recent_turns = request.params.optional_integer("keepRecentTurns", 0)?;
     let compaction = Compaction {
@@ -315,11 +328,13 @@ fn compact(sessions: &Sessions, request: Request) -> Result<Reply, BridgeError> 
         summary_instructions: request.params.optional_string("summaryInstructions")?.map(str::to_owned),
         ..defaults
     };
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
-        let summary = session
-            .agent
-            .compact(&compaction, |_| operation.commit().map_err(|_| AgentError::Cancelled))
-            .await?;
+    queued(session, move |session, operation| async move {
+        let commit = |compaction: FinishedCompaction<'_>| {
+            operation.commit().map_err(|_| AgentError::Cancelled)?;
+            session.keep_compaction(compaction);
+            Ok(())
+        };
+        let summary = session.agent.compact(&compaction, commit).await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
 }

@@ -14,4 +14,6 @@ pub mod stdio;
 mod test_connection;
 
 pub use lines::{Line, LineSplitter, MAX_LINE_BYTES};
+#[cfg(unix)]
+pub use pollable::reader_gone;
 pub use serve::{Connection, End, StopSignal, serve};

@@ -59,8 +59,8 @@ impl Drop for NonBlocking {
 }
 
 /// Resolves when nobody can read any more what is written to this pipe or socket. Never resolves when that
-/// cannot be told; a write tells then.
-pub(super) fn reader_gone(output: OwnedFd) -> io::Result<impl Future<Output = ()> + Send> {
+/// cannot be told; a write tells then. The descriptor must be in non-blocking mode.
+pub fn reader_gone(output: OwnedFd) -> io::Result<impl Future<Output = ()> + Send> {
     // Waiting to write would wake the process whenever the other side reads. Waiting to read from an output
     // wakes it only when the other side goes away, or ends its half of a socket.
     let watched = Receiver::from_owned_fd_unchecked(output.try_clone()?)?;

@@ -6,6 +6,7 @@
 
 use std::{
     convert::Infallible,
+    fmt,
     fs::File,
     future::{Future, pending},
     io,
@@ -34,6 +35,47 @@ pub struct StdioHandles {
     pub input: OwnedFd,
     /// Where messages go.
     pub output: OwnedFd,
+}
+
+impl StdioHandles {
+    /// Opens both on the current runtime. A terminal or a file is read by a thread of the runtime that cannot be
+    /// interrupted: see [`serve`].
+    pub fn open(self) -> io::Result<StdioStreams> {
+        let Self { input, output } = self;
+        let mut modes = Vec::new();
+        let reader: Box<dyn AsyncRead + Send + Unpin> = if is_pollable(&input)? {
+            modes.push(NonBlocking::set(&input)?);
+            Box::new(Receiver::from_owned_fd_unchecked(input)?)
+        } else {
+            Box::new(tokio::fs::File::from_std(input.into()))
+        };
+        let mut output_closed: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(pending());
+        let writer: Box<dyn AsyncWrite + Send + Unpin> = if is_pollable(&output)? {
+            modes.push(NonBlocking::set(&output)?);
+            output_closed = Box::pin(reader_gone(output.try_clone()?)?);
+            Box::new(Sender::from_owned_fd_unchecked(output)?)
+        } else {
+            Box::new(tokio::fs::File::from_std(output.into()))
+        };
+        Ok(StdioStreams { reader, writer, output_closed, _modes: modes })
+    }
+}
+
+/// The descriptors that carry the protocol, as streams. What pipes and sockets were set to is put back when this is dropped.
+pub struct StdioStreams {
+    /// Where lines come from.
+    pub reader: Box<dyn AsyncRead + Send + Unpin>,
+    /// Where messages go.
+    pub writer: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Resolves when it is known that nobody reads what is written any more, which a write may tell only much later.
+    pub output_closed: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _modes: Vec<NonBlocking>,
+}
+
+impl fmt::Debug for StdioStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StdioStreams").finish_non_exhaustive()
+    }
 }
 
 /// Takes standard input and output for the protocol alone. From here on the process reads nothing from
@@ -88,7 +130,8 @@ impl StopSignals {
         }
     }
 
-    async fn take(&mut self) -> StopSignal {
+    /// Waits for the next signal, which is taken by that.
+    pub async fn take(&mut self) -> StopSignal {
         let signal = match self.waiting.take() {
             Some(signal) => signal,
             None => self.hear().await,
@@ -118,22 +161,7 @@ pub async fn serve(
     connection: &impl Connection,
     signals: &mut StopSignals,
 ) -> io::Result<End> {
-    let StdioHandles { input, output } = handles;
-    let mut modes = Vec::new();
-    let reader: Box<dyn AsyncRead + Send + Unpin> = if is_pollable(&input)? {
-        modes.push(NonBlocking::set(&input)?);
-        Box::new(Receiver::from_owned_fd_unchecked(input)?)
-    } else {
-        Box::new(tokio::fs::File::from_std(input.into()))
-    };
-    let mut output_closed: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(pending());
-    let writer: Box<dyn AsyncWrite + Send + Unpin> = if is_pollable(&output)? {
-        modes.push(NonBlocking::set(&output)?);
-        output_closed = Box::pin(reader_gone(output.try_clone()?)?);
-        Box::new(Sender::from_owned_fd_unchecked(output)?)
-    } else {
-        Box::new(tokio::fs::File::from_std(output.into()))
-    };
+    let StdioStreams { reader, writer, output_closed, _modes } = handles.open()?;
     let (forward, mut stop) = mpsc::channel(2);
     tokio::select! {
         biased;

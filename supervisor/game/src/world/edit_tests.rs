@@ -1,7 +1,8 @@
-use proptest::{collection, prelude::*};
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::world::arbitrary::{any_path, json_value, root};
 
 fn path(text: &str) -> WorldPath {
     text.parse().unwrap()
@@ -264,35 +265,6 @@ fn a_world_nests_no_deeper_than_a_message() {
     let far = vec!["x"; 99].join(".");
     let error = edited(&json!({}), |root, changes| set(root, &path(&far), json!(1), changes)).unwrap_err();
     assert_eq!(error, WorldError::TooDeep { path: path(&far) });
-}
-
-/// Any JSON value over few keys, so that values meet each other.
-fn json_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        3 => Just(Value::Null),
-        2 => (0..3).prop_map(Value::from),
-        1 => Just(json!(1.0)),
-        1 => any::<bool>().prop_map(Value::from),
-        1 => "[ab]".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(4, 24, 4, |inner| {
-        prop_oneof![
-            1 => collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            3 => members(inner).prop_map(Value::Object),
-        ]
-    })
-}
-
-fn members(values: impl Strategy<Value = Value>) -> impl Strategy<Value = Map<String, Value>> {
-    collection::vec(("[a-d]", values), 0..4).prop_map(|members| members.into_iter().collect())
-}
-
-fn root() -> impl Strategy<Value = Value> {
-    members(json_value()).prop_map(Value::Object)
-}
-
-fn any_path() -> impl Strategy<Value = WorldPath> {
-    collection::vec("[a-d]|[0-3]", 0..4).prop_map(|segments| path(&segments.join(".")))
 }
 
 /// RFC 7386 as its section 2 has it.

@@ -1,13 +1,16 @@
 //! World state: the blackboard that a game writes and its characters read (docs/PROTOCOL.md, World state).
 //!
 //! A [`World`] is a JSON object behind a lock. [`WorldPath`]s name the places in it; [`edit`] changes them and tells
-//! what changed; [`observers`] hear of it. What a language model gets to see comes in two forms: a few lines in its
+//! what changed; [`observers`] hear of it, and a [`keeper`] can write it down and play it again. What a language model gets to see comes in two forms: a few lines in its
 //! prompt ([`summary`]), and [`tools`] that read and write. Their words are all in [`wording`].
 #![expect(clippy::similar_names, reason = "a path and a patch are called so")]
 
 mod abridge;
+#[cfg(test)]
+mod arbitrary;
 mod edit;
 mod error;
+mod keeper;
 mod observers;
 mod part;
 mod path;
@@ -23,10 +26,11 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use self::{edit::Change, observers::Observers};
+use self::{edit::Change, keeper::Keeper, observers::Observers};
 pub use self::{
     edit::MAX_DEPTH,
     error::WorldError,
+    keeper::{ReplayError, WorldEdit},
     observers::{Observation, WorldChange},
     path::WorldPath,
 };
@@ -70,6 +74,7 @@ struct State {
     /// Always an object.
     root: Value,
     version: u64,
+    keeper: Option<Keeper>,
     observers: Observers,
 }
 
@@ -208,17 +213,20 @@ impl World {
         Observation { world: Arc::downgrade(&self.state), id }
     }
 
-    /// Runs an edit; when it changed something, counts it and tells the observers.
+    /// Runs an edit; when it changed something, counts it and tells the keeper and the observers.
     fn write<T, E>(
         &self,
         edit: impl FnOnce(&mut Value, &mut Vec<Change>) -> Result<T, E>,
     ) -> Result<Written<T>, E> {
         let mut changes = Vec::new();
         let mut state = self.lock();
-        let State { root, version, observers } = &mut *state;
+        let State { root, version, keeper, observers } = &mut *state;
         let result = edit(root, &mut changes)?;
         if !changes.is_empty() {
             *version += 1;
+            if let Some(keeper) = keeper {
+                keeper(WorldEdit::new(*version, root, &changes));
+            }
             observers.tell(&changes, root);
         }
         Ok(Written { result, version: *version, changes })
@@ -237,7 +245,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl Default for World {
     /// An empty world.
     fn default() -> Self {
-        let state = State { root: Value::Object(Map::new()), version: 0, observers: Observers::default() };
+        let root = Value::Object(Map::new());
+        let state = State { root, version: 0, keeper: None, observers: Observers::default() };
         Self { state: Arc::new(Mutex::new(state)) }
     }
 }

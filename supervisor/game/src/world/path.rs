@@ -74,6 +74,13 @@ pub(super) fn list_position(segment: &str) -> Option<usize> {
     if is_plain { segment.parse().ok() } else { None }
 }
 
+/// The path of these keys and list positions, whatever they contain: also of those that cannot be written.
+impl<S: Into<Arc<str>>> FromIterator<S> for WorldPath {
+    fn from_iter<I: IntoIterator<Item = S>>(segments: I) -> Self {
+        Self { segments: segments.into_iter().map(Into::into).collect() }
+    }
+}
+
 impl FromStr for WorldPath {
     type Err = WorldError;
 

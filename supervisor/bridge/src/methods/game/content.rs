@@ -42,7 +42,7 @@ fn generate(request: Request) -> Result<Reply, BridgeError> {
         coding::required_schema(&params, "schema", "Content")?;
     warnings.extend(schema_warnings);
     let instructions = params.optional_string("instructions")?.map(str::to_owned);
-    let model = coding::model(&bridge, &params, ModelUse::Request(GENERATE))?.model;
+    let model = coding::model(bridge.config(), &params, ModelUse::Request(GENERATE))?.model;
     let temperature = params.optional_number("temperature", 0.0)?;
     let tool_timeout = params.time_limit("toolTimeoutSeconds", bridge.config().tool_timeout)?;
     let tool_set = coding::optional_tools(&params, "tools", tool_timeout)?;

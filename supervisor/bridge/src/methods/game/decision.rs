@@ -15,7 +15,6 @@ use crate::{
     coding::{self, ToolAdvice},
     config::ModelUse,
     message::{BridgeError, Members, Payload},
-    npc::Npcs,
     params::Params,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     turn_host::calls_only,
@@ -35,22 +34,12 @@ const CROWD_MEMBERS: [&str; 2] = ["requests", "maxConcurrency"];
 /// The on-device model mostly does one thing at a time; more at once only wait there.
 const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(2).expect("not zero");
 
-pub(super) struct DecisionMethods {
-    npcs: Arc<Npcs>,
-}
-
-impl DecisionMethods {
-    /// Methods that know these characters by their ids.
-    pub(super) fn new(npcs: Arc<Npcs>) -> Self {
-        Self { npcs }
-    }
-}
+pub(super) struct DecisionMethods;
 
 impl MethodSet for DecisionMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        let methods = Arc::clone(&self);
-        registry.register(DECIDE, move |request| decide(&methods.npcs, request));
-        registry.register(DECIDE_MANY, move |request| decide_many(&self.npcs, request));
+        registry.register(DECIDE, decide);
+        registry.register(DECIDE_MANY, decide_many);
     }
 }
 
@@ -62,12 +51,12 @@ struct Decided {
     warnings: Vec<String>,
 }
 
-fn decide(npcs: &Npcs, request: Request) -> Result<Reply, BridgeError> {
+fn decide(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, id, params } = request;
     let Engine { engine, tool_timeout } = Engine::read(&bridge, &params, DECIDE)?;
     let known = [&REQUEST_MEMBERS[..], &ENGINE_MEMBERS].concat();
     let ReadRequest { request, unknown, tool_warnings } =
-        ReadRequest::read(npcs, &params, &known, tool_timeout)?;
+        ReadRequest::read(&bridge, &params, &known, tool_timeout)?;
     let warnings = [unknown, tool_warnings].concat();
     Reply::later(async move {
         let mut host = calls_only(&bridge, Members::new().with("requestId", &id));
@@ -91,7 +80,7 @@ enum Slot {
     Failed { error: BridgeError },
 }
 
-fn decide_many(npcs: &Npcs, request: Request) -> Result<Reply, BridgeError> {
+fn decide_many(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, id, params } = request;
     let mut warnings = params.unknown_members(&[&CROWD_MEMBERS[..], &ENGINE_MEMBERS].concat());
     let Engine { engine, tool_timeout } = Engine::read(&bridge, &params, DECIDE_MANY)?;
@@ -108,7 +97,7 @@ fn decide_many(npcs: &Npcs, request: Request) -> Result<Reply, BridgeError> {
     for (index, element) in elements.iter().enumerate() {
         let path = format!("requests[{index}]");
         let members = Params::at(&path, element)?;
-        let read = ReadRequest::read(npcs, &members, &REQUEST_MEMBERS, tool_timeout)?;
+        let read = ReadRequest::read(&bridge, &members, &REQUEST_MEMBERS, tool_timeout)?;
         requests.push(read.request);
         warnings.extend(read.unknown);
         warnings.extend(read.tool_warnings.iter().map(|warning| format!("{path}: {warning}")));
@@ -133,7 +122,8 @@ struct Engine {
 
 impl Engine {
     fn read(bridge: &Bridge, params: &Params<'_>, method: &str) -> Result<Self, BridgeError> {
-        let defaults = DecisionEngine::new(coding::model(bridge, params, ModelUse::Request(method))?.model);
+        let defaults =
+            DecisionEngine::new(coding::model(bridge.config(), params, ModelUse::Request(method))?.model);
         let engine = DecisionEngine {
             instructions: params.optional_string("instructions")?.map(str::to_owned),
             temperature: params.optional_number("temperature", 0.0)?,
@@ -158,7 +148,7 @@ struct ReadRequest {
 impl ReadRequest {
     /// Reads the members of one decision. `known` are the members that mean something here.
     fn read(
-        npcs: &Npcs,
+        bridge: &Bridge,
         members: &Params<'_>,
         known: &[&str],
         tool_timeout: Option<Duration>,
@@ -169,7 +159,7 @@ impl ReadRequest {
             value => json_text::compact(value),
         };
         let options = options(members)?;
-        let actor = actor(npcs, members, &mut unknown)?;
+        let actor = actor(bridge, members, &mut unknown)?;
         let tool_set = coding::optional_tools(members, "tools", tool_timeout)?;
         check_tool_names(&tool_set.tools)?;
         let mut tool_warnings = tool_set.warnings;
@@ -221,13 +211,13 @@ fn option(members: &Params<'_>, name: &str, element: &Value) -> Result<DecisionO
 
 /// Who decides: an NPC as it is now, or a persona.
 fn actor(
-    npcs: &Npcs,
+    bridge: &Bridge,
     members: &Params<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<Option<Persona>, BridgeError> {
     match members.get("actor") {
         None => Ok(None),
-        Some(Value::String(npc)) => npcs.get(npc).map(|found| Some(found.npc.persona())),
+        Some(Value::String(npc)) => bridge.realm().npcs.get(npc).map(|found| Some(found.npc.persona())),
         Some(Value::Object(_)) => coding::persona(members, "actor", unknown).map(Some),
         Some(_) => Err(members.mistyped("actor", "an NPC id or a persona object")),
     }

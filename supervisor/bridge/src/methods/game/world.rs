@@ -3,65 +3,42 @@
 //! Worlds answer at once. A subscription writes its notifications straight into the outbox while the change is made, so
 //! they stand before the response to whatever made it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
-use oam_agent::BoxFuture;
 use oam_game::world::{World, WorldChange, WorldError, WorldPath};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
     message::{BridgeError, Members, Outgoing},
-    npc::Npcs,
     outbox::Outbox,
     params::Params,
+    realm::{Subscription, SubscriptionId},
     registry::{MethodRegistry, MethodSet, Reply, Request},
     timestamp,
-    worlds::{GameWorld, Subscription, SubscriptionId, WorldId, Worlds},
+    worlds::{GameWorld, WorldId},
 };
 
 const CHANGED: &str = "world/changed";
 
-pub(super) struct WorldMethods {
-    worlds: Arc<Worlds>,
-    npcs: Arc<Npcs>,
-}
-
-impl WorldMethods {
-    /// Methods for these worlds, in which these characters live.
-    pub(super) fn new(worlds: Arc<Worlds>, npcs: Arc<Npcs>) -> Self {
-        Self { worlds, npcs }
-    }
-}
+pub(super) struct WorldMethods;
 
 impl MethodSet for WorldMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        type Method = fn(&Worlds, Request) -> Result<Reply, BridgeError>;
-        let methods: [(&str, Method); 9] = [
-            ("world/create", create),
-            ("world/get", get),
-            ("world/set", set),
-            ("world/merge", merge),
-            ("world/remove", remove),
-            ("world/snapshot", snapshot),
-            ("world/delete", delete),
-            ("world/subscribe", subscribe),
-            ("world/unsubscribe", unsubscribe),
-        ];
-        for (name, method) in methods {
-            let worlds = Arc::clone(&self.worlds);
-            registry.register(name, move |request| method(&worlds, request));
-        }
-        registry.register("world/list", move |_| list(&self.worlds, &self.npcs));
+        registry.register_change("world/create", create);
+        registry.register("world/get", get);
+        registry.register_change("world/set", set);
+        registry.register_change("world/merge", merge);
+        registry.register_change("world/remove", remove);
+        registry.register("world/snapshot", snapshot);
+        registry.register_change("world/delete", delete);
+        registry.register("world/subscribe", subscribe);
+        registry.register("world/unsubscribe", unsubscribe);
+        registry.register("world/list", list);
     }
 
     fn notifications(&self) -> Vec<&'static str> {
         vec![CHANGED]
-    }
-
-    fn shut_down(&self) -> BoxFuture<'static, ()> {
-        self.worlds.clear();
-        Box::pin(std::future::ready(()))
     }
 }
 
@@ -93,24 +70,27 @@ fn take_value(params: Params<'_>, name: &str) -> Result<Value, BridgeError> {
     Ok(params.into_members().remove(name).unwrap_or_default())
 }
 
-fn create(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn create(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Created<'a> {
         world: &'a WorldId,
         version: u64,
     }
     let Request { bridge, params, .. } = request;
-    let id = worlds.new_id(params.optional_client_id("world")?)?;
+    let realm = bridge.realm();
+    let id = realm.worlds.new_id(params.optional_client_id("world")?)?;
     params.optional_object("state")?;
     let state = params.into_members().remove("state").filter(|state| !state.is_null());
     let world = World::new(state.unwrap_or_else(|| Value::Object(Map::new())))
         .map_err(|error| world_error(&id, &error))?;
     let version = world.version();
-    worlds.insert(GameWorld::new(id.clone(), world), bridge.config().max_worlds)?;
+    let keeper = realm.keeper(&id);
+    let world = GameWorld { id: id.clone(), world, created_at: SystemTime::now(), keeper };
+    realm.worlds.insert(world, bridge.config().max_worlds)?;
     Reply::now(&Created { world: &id, version })
 }
 
-fn get(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn get(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Found<'a> {
         world: &'a WorldId,
@@ -119,7 +99,7 @@ fn get(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
         exists: bool,
         version: u64,
     }
-    let world = worlds.named(&request.params)?;
+    let world = request.bridge.realm().worlds.named(&request.params)?;
     let given = optional_path(&request.params)?;
     let path = world.path(given)?;
     world.world.read(|view| {
@@ -137,21 +117,21 @@ struct Written<'a> {
     version: u64,
 }
 
-fn set(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    write(worlds, request.params, "value", World::set)
+fn set(request: Request) -> Result<Reply, BridgeError> {
+    write(request, "value", World::set)
 }
 
-fn merge(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
-    write(worlds, request.params, "patch", World::merge)
+fn merge(request: Request) -> Result<Reply, BridgeError> {
+    write(request, "patch", World::merge)
 }
 
 fn write(
-    worlds: &Worlds,
-    params: Params<'static>,
+    request: Request,
     name: &str,
     write: fn(&World, &WorldPath, Value) -> Result<u64, WorldError>,
 ) -> Result<Reply, BridgeError> {
-    let world = worlds.named(&params)?;
+    let Request { bridge, params, .. } = request;
+    let world = bridge.realm().worlds.named(&params)?;
     let given = optional_path(&params)?.to_owned();
     let value = take_value(params, name)?;
     let path = world.path(&given)?;
@@ -159,7 +139,7 @@ fn write(
     Reply::now(&Written { world: &world.id, path: &given, version })
 }
 
-fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn remove(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Removal<'a> {
@@ -169,7 +149,7 @@ fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
         old_value: Option<Value>,
         version: u64,
     }
-    let world = worlds.named(&request.params)?;
+    let world = request.bridge.realm().worlds.named(&request.params)?;
     let given = request.params.string("path")?;
     let removal = world.world.remove(&world.path(given)?);
     Reply::now(&Removal {
@@ -181,20 +161,20 @@ fn remove(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
     })
 }
 
-fn snapshot(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn snapshot(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Snapshot<'a> {
         world: &'a WorldId,
         state: &'a Value,
         version: u64,
     }
-    let world = worlds.named(&request.params)?;
+    let world = request.bridge.realm().worlds.named(&request.params)?;
     world
         .world
         .read(|view| Reply::now(&Snapshot { world: &world.id, state: view.state(), version: view.version }))
 }
 
-fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn delete(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Deletion<'a> {
@@ -202,7 +182,8 @@ fn delete(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
         deleted: bool,
         ended_subscriptions: usize,
     }
-    let (world, ended_subscriptions) = worlds.delete(request.params.string("world")?)?;
+    let (world, ended_subscriptions) =
+        request.bridge.realm().delete_world(request.params.string("world")?)?;
     Reply::now(&Deletion { world: &world.id, deleted: true, ended_subscriptions })
 }
 
@@ -224,23 +205,27 @@ struct Subscribed<'a> {
     path: &'a str,
 }
 
-fn list(worlds: &Worlds, npcs: &Npcs) -> Result<Reply, BridgeError> {
+fn list(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct All<'a> {
         worlds: Vec<ListedWorld<'a>>,
     }
-    let npcs = npcs.all();
+    let realm = request.bridge.realm();
+    let npcs = realm.npcs.all();
     let mut inhabitants: HashMap<&WorldId, usize> = HashMap::new();
     for world in npcs.iter().filter_map(|npc| npc.world.as_ref()) {
         *inhabitants.entry(world).or_default() += 1;
     }
-    let all = worlds.all_with_subscriptions();
-    let worlds = all.iter().map(|(world, subscriptions)| ListedWorld {
+    let subscriptions = request.bridge.subscriptions().by_world();
+    let all = realm.worlds.all();
+    let worlds = all.iter().map(|world| ListedWorld {
         world: &world.id,
         version: world.world.version(),
         npcs: inhabitants.get(&world.id).copied().unwrap_or_default(),
         subscriptions: subscriptions
-            .iter()
+            .get(world.id.as_str())
+            .into_iter()
+            .flatten()
             .map(|(subscription, path)| Subscribed { subscription, world: &world.id, path })
             .collect(),
         created_at: timestamp::iso8601(world.created_at),
@@ -248,16 +233,22 @@ fn list(worlds: &Worlds, npcs: &Npcs) -> Result<Reply, BridgeError> {
     Reply::now(&All { worlds: worlds.collect() })
 }
 
-fn subscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn subscribe(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
-    let world = worlds.named(params)?;
+    let (realm, subscriptions) = (bridge.realm(), bridge.subscriptions());
+    let world = realm.worlds.named(params)?;
     let given = optional_path(params)?;
     let path = world.path(given)?;
-    let id = worlds.new_subscription_id(bridge.config().max_world_subscriptions)?;
+    let id = subscriptions.new_id(bridge.config().max_world_subscriptions)?;
     let observation = world.world.observe(path, notifier(&world.id, &id, bridge.outbox().clone()));
     let subscription =
-        Subscription { world: world.id.clone(), path: given.to_owned(), _observation: observation };
-    worlds.subscribe(Arc::clone(&id), subscription);
+        Subscription { world: Arc::clone(&world), path: given.to_owned(), _observation: observation };
+    subscriptions.insert(Arc::clone(&id), subscription);
+    if !realm.worlds.has(&world) {
+        // Another connection deleted it meanwhile, and may have looked for subscriptions before.
+        subscriptions.end_those_of(&world);
+        return Err(BridgeError::world_not_found(world.id.as_str()));
+    }
     Reply::now(&Subscribed { subscription: &id, world: &world.id, path: given })
 }
 
@@ -280,7 +271,7 @@ fn notifier(
     }
 }
 
-fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> {
+fn unsubscribe(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Ended<'a> {
         subscription: &'a SubscriptionId,
@@ -289,6 +280,6 @@ fn unsubscribe(worlds: &Worlds, request: Request) -> Result<Reply, BridgeError> 
         unsubscribed: bool,
     }
     let (id, Subscription { world, path, .. }) =
-        worlds.unsubscribe(request.params.string("subscription")?)?;
-    Reply::now(&Ended { subscription: &id, world: &world, path: &path, unsubscribed: true })
+        request.bridge.subscriptions().end(request.params.string("subscription")?)?;
+    Reply::now(&Ended { subscription: &id, world: &world.id, path: &path, unsubscribed: true })
 }

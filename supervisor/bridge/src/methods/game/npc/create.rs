@@ -1,10 +1,11 @@
 //! `npc/create` and `npc/restore`: two descriptions of an NPC, which is then made in the same way.
 
+use std::time::SystemTime;
+
 use oam_agent::transcript::json::SavedTranscript;
 use oam_game::{Memory, Npc, NpcError, NpcOptions, NpcSetup, Persona};
 use serde::Serialize;
 
-use super::NpcMethods;
 use crate::{
     bridge::Bridge,
     coding::{self, ToolAdvice},
@@ -12,6 +13,7 @@ use crate::{
     message::BridgeError,
     npc::{ClientNpc, NpcId, ToolDefinitions},
     params::Params,
+    realm::NpcRecorder,
     registry::{Reply, Request},
 };
 
@@ -33,10 +35,10 @@ struct Description<'a> {
     world: Option<&'a str>,
 }
 
-pub(super) fn create(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+pub(super) fn create(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let mut warnings = params.unknown_members(CREATE_MEMBERS);
-    let id = set.npcs.new_id(params.optional_client_id("npc")?)?;
+    let id = bridge.realm().npcs.new_id(params.optional_client_id("npc")?)?;
     let persona = coding::persona(params, "persona", &mut warnings)?;
     let memory = coding::memory(params, "memory", &mut warnings)?;
     params.optional_array("tools")?;
@@ -44,7 +46,6 @@ pub(super) fn create(set: &NpcMethods, request: Request) -> Result<Reply, Bridge
     let world = params.optional_string("world")?;
     let history = SavedTranscript::default();
     add(
-        set,
         bridge,
         params,
         id,
@@ -61,7 +62,7 @@ pub(super) fn create(set: &NpcMethods, request: Request) -> Result<Reply, Bridge
     )
 }
 
-pub(super) fn restore(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+pub(super) fn restore(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let mut warnings = params.unknown_members(RESTORE_MEMBERS);
     let state = saved_state(params)?;
@@ -76,7 +77,7 @@ pub(super) fn restore(set: &NpcMethods, request: Request) -> Result<Reply, Bridg
         ));
     }
     let sent_or_saved = |name| if params.has(name) { params } else { &state };
-    let id = set.npcs.new_id(sent_or_saved("npc").optional_client_id("npc")?)?;
+    let id = bridge.realm().npcs.new_id(sent_or_saved("npc").optional_client_id("npc")?)?;
     let persona = coding::persona(&state, "persona", &mut warnings)?;
     let memory = coding::memory(&state, "memory", &mut warnings)?;
     let tools = sent_or_saved("tools");
@@ -87,14 +88,14 @@ pub(super) fn restore(set: &NpcMethods, request: Request) -> Result<Reply, Bridg
     let options_path = options_in.path("options");
     let mut world = sent_or_saved("world").optional_string("world")?;
     if let Some(saved) = world.filter(|_| !params.has("world"))
-        && set.worlds.get(saved).is_err()
+        && bridge.realm().worlds.get(saved).is_err()
     {
         warnings.push(format!("The saved world '{saved}' does not exist; the NPC has no world."));
         world = None;
     }
     let history = coding::history(&state, "transcript")?.unwrap_or_default();
     let description = Description { persona, memory, history, options, options_path, tools, world };
-    add(set, bridge, params, id, description, warnings)
+    add(bridge, params, id, description, warnings)
 }
 
 /// The saved state that a request brings: the state itself, or the whole result of `npc/state`.
@@ -106,7 +107,6 @@ fn saved_state<'a>(params: &'a Params<'_>) -> Result<Params<'a>, BridgeError> {
 }
 
 fn add(
-    set: &NpcMethods,
     bridge: &Bridge,
     params: &Params<'_>,
     id: NpcId,
@@ -120,10 +120,15 @@ fn add(
         warnings: Vec<String>,
     }
     let Description { persona, memory, history, options, options_path, tools, world } = description;
-    let choice = coding::model(bridge, params, ModelUse::Npc(id.as_str()))?;
+    let choice = coding::model(bridge.config(), params, ModelUse::Npc(id.as_str()))?;
     let definitions: ToolDefinitions = tools.optional_array("tools")?.unwrap_or_default().into();
     let tool_set = coding::optional_tools(tools, "tools", options.tool_timeout)?;
-    let world = world.map(|id| set.worlds.get(id)).transpose()?;
+    let world = world.map(|id| bridge.realm().worlds.get(id)).transpose()?;
+    let created_at = SystemTime::now();
+    let recorder = bridge.realm().keeper(&id).map(|keeper| {
+        let (model, world) = (params.get("model").cloned(), world.as_ref().map(|world| world.id.clone()));
+        NpcRecorder::new(keeper, created_at, model, world, choice.script.clone())
+    });
     warnings.extend(tool_set.warnings);
     warnings.extend(choice.availability_warning());
     let setup = NpcSetup {
@@ -133,13 +138,14 @@ fn add(
         memory,
         options,
         history: history.transcript,
+        keeper: recorder.clone().map(|recorder| recorder as _),
     };
     let npc = Npc::new(choice.model, setup).map_err(|error| unusable(&error, &options_path))?;
     let tools: Vec<String> = npc.tools().iter().map(|tool| tool.name().to_string()).collect();
     warnings.extend(coding::tool_count_warning(tools.len(), ToolAdvice::GiveFewer));
     let world = world.map(|world| world.id.clone());
-    let npc = ClientNpc::new(id.clone(), npc, world, choice.kind, definitions);
-    set.npcs.insert(npc, bridge.config().max_npcs)?;
+    let npc = ClientNpc::new(id.clone(), npc, world, choice.kind, definitions, created_at, recorder);
+    bridge.realm().npcs.insert(npc, bridge.config().max_npcs)?;
     Reply::now(&Created { npc: &id, tools, warnings })
 }
 

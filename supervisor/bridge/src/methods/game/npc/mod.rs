@@ -5,18 +5,20 @@ mod update;
 
 use std::sync::Arc;
 
-use oam_agent::{BoxFuture, ToolName, transcript::json::SavedTranscript};
+use oam_agent::{ToolName, transcript::json::SavedTranscript};
 use oam_game::{DialogueTurn, Memory, NpcOptions, NpcOverview, NpcState, Persona, PlayerLine};
 use serde::Serialize;
 
 use crate::{
+    at_end::AtEnd,
     coding,
     message::{BridgeError, EventContext, Members, Payload},
-    npc::{ClientNpc, NpcId, Npcs, ToolDefinitions},
+    npc::{ClientNpc, NpcId, ToolDefinitions},
+    queue::Operation,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     timestamp,
     turn_host::ClientTurn,
-    worlds::{WorldId, Worlds},
+    worlds::WorldId,
 };
 
 use create::{create, restore};
@@ -26,48 +28,41 @@ const EVENTS: &str = "npc/event";
 
 const TALK_MEMBERS: &[&str] = &["npc", "line", "context", "stream", "toolChoice"];
 
-pub(super) struct NpcMethods {
-    npcs: Arc<Npcs>,
-    worlds: Arc<Worlds>,
-}
-
-impl NpcMethods {
-    pub(super) fn new(npcs: Arc<Npcs>, worlds: Arc<Worlds>) -> Self {
-        Self { npcs, worlds }
-    }
-}
+pub(super) struct NpcMethods;
 
 impl MethodSet for NpcMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        type Method = fn(&NpcMethods, Request) -> Result<Reply, BridgeError>;
-        let methods: [(&str, Method); 10] = [
-            ("npc/create", create),
-            ("npc/talk", talk),
-            ("npc/bark", bark),
-            ("npc/state", state),
-            ("npc/restore", restore),
-            ("npc/update", update),
-            ("npc/reset", reset),
-            ("npc/cancel", cancel),
-            ("npc/delete", delete),
-            ("npc/list", list),
-        ];
-        for (name, method) in methods {
-            let set = Arc::clone(&self);
-            registry.register(name, move |request| method(&set, request));
-        }
+        registry.register_change("npc/create", create);
+        registry.register_change("npc/talk", talk);
+        registry.register_change("npc/bark", bark);
+        registry.register("npc/state", state);
+        registry.register_change("npc/restore", restore);
+        registry.register_change("npc/update", update);
+        registry.register_change("npc/reset", reset);
+        registry.register("npc/cancel", cancel);
+        registry.register_change("npc/delete", delete);
+        registry.register("npc/list", list);
     }
 
     fn notifications(&self) -> Vec<&'static str> {
         vec![EVENTS]
     }
+}
 
-    fn shut_down(&self) -> BoxFuture<'static, ()> {
-        for npc in self.npcs.remove_all() {
-            npc.stop();
-        }
-        Box::pin(std::future::ready(()))
-    }
+/// The result of an operation of the NPC.
+fn queued<F>(
+    npc: Arc<ClientNpc>,
+    work: impl FnOnce(Arc<ClientNpc>, Operation) -> F + Send + 'static,
+) -> Result<Reply, BridgeError>
+where
+    F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
+{
+    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+        let ended = AtEnd(|| npc.work_ended());
+        let result = work(Arc::clone(&npc), operation).await;
+        drop(ended);
+        result
+    })
 }
 
 /// `{"npc"}`: the answer of methods that only do something.
@@ -76,7 +71,7 @@ struct Done<'a> {
     npc: &'a NpcId,
 }
 
-fn talk(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+fn talk(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Talked<'a> {
         npc: &'a NpcId,
@@ -85,7 +80,7 @@ fn talk(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     }
-    let npc = set.npcs.named(&request.params)?;
+    let npc = request.bridge.realm().npcs.named(&request.params)?;
     let Request { bridge, id, params } = request;
     let player = PlayerLine {
         line: params.string("line")?.to_owned(),
@@ -94,7 +89,7 @@ fn talk(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
         tool_choice: coding::tool_choice(&params, "toolChoice")?,
     };
     let warnings = params.unknown_members(TALK_MEMBERS);
-    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+    queued(npc, move |npc, operation| async move {
         let members = Members::new().with("npc", &npc.id).with("requestId", &id);
         let context = Arc::new(EventContext::new(EVENTS, members));
         let turn = ClientTurn { bridge: &bridge, context, operation: Some(operation) };
@@ -103,25 +98,26 @@ fn talk(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
     })
 }
 
-fn bark(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+fn bark(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Barked<'a> {
         npc: &'a NpcId,
         line: String,
     }
-    let npc = set.npcs.named(&request.params)?;
+    let npc = request.bridge.realm().npcs.named(&request.params)?;
     let situation = request.params.get("situation").cloned();
     Reply::later(async move {
+        let _ended = AtEnd(|| npc.work_ended());
         let line = npc.deleted.run_until_cancelled(npc.npc.bark(situation.as_ref())).await;
         let line = line.ok_or_else(|| BridgeError::cancelled("The NPC was deleted."))??;
         Ok(Payload::of(&Barked { npc: &npc.id, line }))
     })
 }
 
-fn state(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
-    let npc = set.npcs.named(&request.params)?;
+fn state(request: Request) -> Result<Reply, BridgeError> {
+    let npc = request.bridge.realm().npcs.named(&request.params)?;
     if request.params.optional_bool("settle")?.unwrap_or(true) {
-        Reply::queued(&Arc::clone(&npc.queue), move |_| async move {
+        queued(npc, move |npc, _| async move {
             npc.npc.settle().await;
             Ok(Payload::of(&Saved::of(&npc)))
         })
@@ -158,10 +154,10 @@ impl<'a> Saved<'a> {
     }
 }
 
-fn reset(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
-    let npc = set.npcs.named(&request.params)?;
+fn reset(request: Request) -> Result<Reply, BridgeError> {
+    let npc = request.bridge.realm().npcs.named(&request.params)?;
     let clear_memory = request.params.optional_bool("clearMemory")?.unwrap_or(false);
-    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+    queued(npc, move |npc, operation| async move {
         npc.npc.settle().await;
         operation.commit()?;
         npc.npc.reset(clear_memory).await;
@@ -169,33 +165,33 @@ fn reset(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
     })
 }
 
-fn cancel(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+fn cancel(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Cancelled<'a> {
         npc: &'a NpcId,
         cancelled: usize,
     }
-    let npc = set.npcs.named(&request.params)?;
+    let npc = request.bridge.realm().npcs.named(&request.params)?;
     Reply::now(&Cancelled { npc: &npc.id, cancelled: npc.queue.cancel_all() })
 }
 
-fn delete(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+fn delete(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Deleted<'a> {
         npc: &'a NpcId,
         deleted: bool,
     }
-    let npc = set.npcs.remove(request.params.string("npc")?)?;
+    let npc = request.bridge.realm().npcs.remove(request.params.string("npc")?)?;
     npc.stop();
     Reply::now(&Deleted { npc: &npc.id, deleted: true })
 }
 
-fn list(set: &NpcMethods, _: Request) -> Result<Reply, BridgeError> {
+fn list(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Listed<'a> {
         npcs: Vec<ListedNpc<'a>>,
     }
-    let npcs = set.npcs.all();
+    let npcs = request.bridge.realm().npcs.all();
     Reply::now(&Listed { npcs: npcs.iter().map(|npc| ListedNpc::of(npc)).collect() })
 }
 

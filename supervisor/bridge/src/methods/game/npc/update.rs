@@ -6,7 +6,7 @@ use oam_game::NpcDraft;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::NpcMethods;
+use super::queued;
 use crate::{
     coding::{self, ToolAdvice},
     merge_patch::merge_patch,
@@ -18,17 +18,17 @@ use crate::{
 
 const UPDATE_MEMBERS: &[&str] = &["npc", "persona", "options", "memory", "tools"];
 
-pub(super) fn update(set: &NpcMethods, request: Request) -> Result<Reply, BridgeError> {
+pub(super) fn update(request: Request) -> Result<Reply, BridgeError> {
     #[derive(Serialize)]
     struct Updated<'a> {
         npc: &'a NpcId,
         warnings: Vec<String>,
     }
-    let npc = set.npcs.named(&request.params)?;
+    let npc = request.bridge.realm().npcs.named(&request.params)?;
     let Request { bridge, params, .. } = request;
     let mut warnings = params.unknown_members(UPDATE_MEMBERS);
     let patches = Patches::read(&params)?;
-    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+    queued(npc, move |npc, operation| async move {
         if patches.memory.is_some() {
             // A summary that is being made would replace that of the patch.
             npc.npc.settle().await;

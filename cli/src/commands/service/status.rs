@@ -1,0 +1,110 @@
+//! `oam service status`: whether the service runs, what it does, and why it does not run.
+
+pub(crate) mod text;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Place, SocketArgument};
+use crate::{
+    console::Console,
+    failure::{Failure, FailureCode, ReportForm},
+    service::{
+        manager::Manager,
+        running,
+        starts::{FailedStart, StartList},
+    },
+};
+
+/// Tell whether the service runs, what it does, and if it does not run, why.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StatusArguments {
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    socket: SocketArgument,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  oam service status
+  oam service status --json | jq .service.connections
+
+Asking does not start it.
+
+Exit codes: 0 it runs; 1 it does not, and the output says what to do.";
+
+/// What is known of the service from outside, and what it says itself.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ServiceStatus {
+    pub(crate) running: bool,
+    pub(crate) socket: PathBuf,
+    data: PathBuf,
+    log: Option<PathBuf>,
+    /// The files that the system's manager has of it; none where it is not installed.
+    installed: Vec<PathBuf>,
+    manager: &'static str,
+    gave_up: bool,
+    failed_starts: Vec<FailedStart>,
+    /// Why it says nothing, though it seems to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    silent: Option<String>,
+    /// `service/status`, if it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<Value>,
+}
+
+impl ServiceStatus {
+    /// Looks at the service that is meant, without starting it.
+    pub(crate) fn look(socket: &SocketArgument) -> Result<Self, Failure> {
+        let manager = Manager::of_this_system()?;
+        let place = socket.place(&manager)?;
+        // To connect would start one that is installed.
+        let may_run = !place.is_managed || manager.is_running();
+        let asked = if may_run { running::status(&place.socket) } else { Ok(None) };
+        let (service, silent) = match asked {
+            Ok(service) => (service, None),
+            Err(failure) => (None, Some(failure.message)),
+        };
+        let Place { socket, data, log, is_managed } = place;
+        let failed_starts = StartList::beside(&data).failed();
+        Ok(Self {
+            running: service.is_some(),
+            socket,
+            log,
+            installed: if is_managed { manager.paths() } else { Vec::new() },
+            manager: manager.system().manager(),
+            gave_up: StartList::has_given_up(&failed_starts),
+            failed_starts,
+            silent,
+            service,
+            data,
+        })
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!(self)
+    }
+}
+
+pub(super) fn run(arguments: &StatusArguments) -> ExitCode {
+    let stdout = Console::stdout();
+    match ServiceStatus::look(&arguments.socket) {
+        Err(failure) => failure.report(if arguments.json { ReportForm::Json } else { ReportForm::Text }),
+        Ok(status) => {
+            if arguments.json {
+                stdout.json(&status.to_json());
+            } else {
+                stdout.write(&stdout.shown(&text::of(&status)));
+            }
+            if status.running { ExitCode::SUCCESS } else { ExitCode::from(FailureCode::Io.exit_code()) }
+        }
+    }
+}

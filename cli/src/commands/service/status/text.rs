@@ -1,0 +1,179 @@
+//! The status for people: a label and what there is to say, line by line.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::ServiceStatus;
+use crate::{console::counted, service::starts::FailedStart};
+
+/// The column behind the labels.
+const INDENTATION: usize = 12;
+
+pub(super) fn of(status: &ServiceStatus) -> String {
+    let mut lines = Lines::default();
+    match (&status.service, &status.silent) {
+        (Some(service), _) => lines.add("Service", &running(service)),
+        (None, Some(silent)) => lines.add("Service", &format!("says nothing: {silent}")),
+        (None, None) if status.gave_up => {
+            lines.add("Service", "not running: it gave up after starts that failed");
+        }
+        (None, None) if !status.installed.is_empty() => {
+            lines.add("Service", "not running; it is started when a program connects");
+        }
+        (None, None) => lines.add("Service", "not running"),
+    }
+    lines.add("Socket", &status.socket.display().to_string());
+    if status.installed.is_empty() {
+        lines.add("Installed", "no");
+    }
+    for (index, path) in status.installed.iter().enumerate() {
+        let who = format!("{}, {}", status.manager, path.display());
+        lines.add(if index == 0 { "Installed" } else { "" }, &who);
+    }
+    if let Some(service) = &status.service {
+        add_service(&mut lines, service);
+    }
+    lines.add("Data", &status.data.display().to_string());
+    if let Some(log) = &status.log {
+        lines.add("Log", &log.display().to_string());
+    }
+    for (index, start) in status.failed_starts.iter().enumerate() {
+        lines.add(if index == 0 { "Failed" } else { "" }, &failed(start));
+    }
+    if let Some(what) = to_do(status) {
+        lines.add("To do", what);
+    }
+    lines.0
+}
+
+fn to_do(status: &ServiceStatus) -> Option<&'static str> {
+    match (status.running, status.gave_up, status.installed.is_empty()) {
+        (true, ..) => None,
+        (false, true, _) => Some("Put right what the last start failed for, then: oam service start"),
+        (false, false, false) => None,
+        (false, false, true) => {
+            Some("oam service start, or oam service install to have the system start it when it is needed")
+        }
+    }
+}
+
+fn failed(start: &FailedStart) -> String {
+    let when = std::time::UNIX_EPOCH + std::time::Duration::from_secs(start.at);
+    let reason = start.reason.as_deref().unwrap_or("it ended without a word");
+    format!("{} {reason}", humantime::format_rfc3339_seconds(when))
+}
+
+/// That it runs, in a line.
+pub(crate) fn running(service: &Value) -> String {
+    let mut text = format!("running: process {}, version {}", service["pid"], text_of(&service["version"]));
+    let uptime = std::time::Duration::from_secs(service["uptimeSeconds"].as_u64().unwrap_or_default());
+    // Writing to a text does not fail.
+    let _ = write!(text, ", for {}", humantime::format_duration(uptime));
+    if let Some(manager) = service["activation"].as_str() {
+        let _ = write!(text, ", started by {manager}");
+    }
+    match service["state"].as_str() {
+        None | Some("serving") => {}
+        Some("handingOver") => text.push_str(", making room for another"),
+        Some(state) => {
+            let _ = write!(text, ", {state}");
+        }
+    }
+    text
+}
+
+fn add_service(lines: &mut Lines, service: &Value) {
+    let none = Vec::new();
+    let list = |member: &str| service[member].as_array().unwrap_or(&none);
+    let connections = list("connections");
+    lines.add("Connections", &format!("{} of {}", connections.len(), service["maxConnections"]));
+    for connection in connections {
+        lines.add("", &connection_line(connection));
+    }
+    let realms = list("realms");
+    lines.add("Realms", &format!("{} of {}", realms.len(), service["maxRealms"]));
+    for realm in realms {
+        lines.add("", &realm_line(realm));
+    }
+    lines.add("Store", &store(&service["store"]));
+    let workers = &service["workers"];
+    if workers.is_object() {
+        let running = workers["workers"].as_array().map_or(0, Vec::len) as u64;
+        let counters = &workers["counters"];
+        lines.add(
+            "Workers",
+            &format!(
+                "{}, {} waiting, breaker {}; {} played",
+                counted(running, "worker"),
+                counted(workers["waitingSteps"].as_u64().unwrap_or_default(), "step"),
+                text_of(&workers["breaker"]),
+                counted(counters["steps"].as_u64().unwrap_or_default(), "step"),
+            ),
+        );
+    } else {
+        lines.add("Workers", "none");
+    }
+}
+
+fn connection_line(connection: &Value) -> String {
+    let name = connection["client"]["name"].as_str().unwrap_or("(no name)");
+    let mut text = format!("{} {name}", text_of(&connection["id"]));
+    if let Some(pid) = connection["pid"].as_u64() {
+        let _ = write!(text, ", process {pid}");
+    }
+    if let Some(realm) = connection["realm"].as_str() {
+        let _ = write!(text, ", realm {realm}");
+    }
+    let _ = write!(text, ", {}", counted(connection["busy"].as_u64().unwrap_or_default(), "request"));
+    text
+}
+
+fn realm_line(realm: &Value) -> String {
+    let mut text = text_of(&realm["name"]);
+    if let Some(bytes) = realm["bytes"].as_u64() {
+        let _ = write!(
+            text,
+            ", {} on disk ({bytes} bytes)",
+            counted(realm["objects"].as_u64().unwrap_or_default(), "object")
+        );
+    }
+    if realm["isLoaded"] == true {
+        let count = |member: &str, what: &str| counted(realm[member].as_u64().unwrap_or_default(), what);
+        let _ = write!(
+            text,
+            ", {}, {}, {}, {}",
+            count("connections", "connection"),
+            count("sessions", "session"),
+            count("npcs", "NPC"),
+            count("worlds", "world")
+        );
+    }
+    text
+}
+
+fn store(store: &Value) -> String {
+    let mut text = text_of(&store["state"]);
+    if let Some(bytes) = store["fileBytes"].as_u64() {
+        let _ = write!(text, ", {bytes} bytes");
+    }
+    if let Some(reason) = store["reason"].as_str() {
+        let _ = write!(text, ": {reason}");
+    }
+    text
+}
+
+/// A text as it is, anything else as JSON.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, label: &str, text: &str) {
+        // Writing to a text does not fail.
+        let _ = writeln!(self.0, "{label:INDENTATION$}{text}");
+    }
+}

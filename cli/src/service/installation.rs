@@ -1,0 +1,116 @@
+//! What a manager is told of the service: which program it starts, with which arguments, and where it listens.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use oam_system::worker;
+
+use crate::{
+    arguments::{text_variable, variable},
+    commands::service::{configured::parsed, run::RunArguments},
+    failure::Failure,
+};
+
+/// Variables that change what a command asks, and that a service does not get.
+const NOT_HANDED_ON: [&str; 3] = ["OAM_WORKER", "OAM_SCRIPT", "OAM_RECORD"];
+
+/// The service as it is to be installed.
+#[derive(Debug, Clone)]
+pub(crate) struct Installation {
+    /// From the root.
+    pub(crate) program: PathBuf,
+    /// Behind `oam service run --managed`.
+    pub(crate) arguments: Vec<String>,
+    /// Where the manager listens.
+    pub(crate) socket: PathBuf,
+    /// `PATH` as it is now: a worker may be a script whose interpreter is found there.
+    pub(crate) path_variable: Option<String>,
+}
+
+impl Installation {
+    /// This program with these arguments. They must mean the same wherever and whenever the service starts.
+    pub(crate) fn new(arguments: Vec<String>, usual_socket: PathBuf) -> Result<Self, Failure> {
+        let line = parsed(arguments.iter().map(OsString::from))?;
+        line.expect_installable()?;
+        Ok(Self {
+            program: this_program()?,
+            socket: line.named_socket().unwrap_or(usual_socket),
+            arguments,
+            path_variable: text_variable("PATH")?,
+        })
+    }
+
+    /// The whole command line. Fails for what the files of a manager cannot hold.
+    pub(super) fn words(&self) -> Result<Vec<String>, Failure> {
+        let program = self.program.to_str().ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: the path is not UTF-8; put oam somewhere else",
+                self.program.display()
+            ))
+        })?;
+        let fixed = [program, "service", "run", "--managed"].map(str::to_owned);
+        Ok(fixed.into_iter().chain(self.arguments.iter().cloned()).collect())
+    }
+
+    /// What the service will not know, though a command started from here would.
+    pub(crate) fn variables_not_handed_on() -> Vec<&'static str> {
+        NOT_HANDED_ON.into_iter().filter(|name| variable(name).is_some()).collect()
+    }
+}
+
+/// The arguments that an installed command line gives to `oam service run`.
+pub(crate) fn arguments_of(words: &[String]) -> Result<RunArguments, Failure> {
+    match words {
+        [_, service, run, arguments @ ..] if service == "service" && run == "run" => {
+            parsed(arguments.iter().map(OsString::from))
+        }
+        _ => Err(Failure::invalid_input("the installed service does not start `oam service run`")),
+    }
+}
+
+impl RunArguments {
+    /// A service is started from anywhere, so no path may depend on where that is.
+    fn expect_installable(&self) -> Result<(), Failure> {
+        for (flag, path) in self.paths() {
+            if !path.is_absolute() && !path.starts_with("~") {
+                return Err(Failure::usage(format!(
+                    "{flag} {}: the service is started from anywhere; name the whole path, from /",
+                    path.display()
+                )));
+            }
+        }
+        if self.is_replacing() {
+            return Err(Failure::usage(
+                "--replace is not for the manager: it keeps the socket between two services",
+            ));
+        }
+        let Some(command) = self.worker() else { return Ok(()) };
+        let command = worker::command_in(command).map_err(|error| Failure::usage(error.at("--worker")))?;
+        if command.program.is_relative() && command.program.components().count() > 1 {
+            return Err(Failure::usage(format!(
+                "--worker {}: the service is started from anywhere; name the whole path, from /",
+                command.program.display()
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// This program by the name under which it is found: a link that an upgrade changes is followed anew by each start.
+fn this_program() -> Result<PathBuf, Failure> {
+    let running =
+        env::current_exe().map_err(|error| Failure::io(format!("oam does not find itself: {error}")))?;
+    let is_running = |path: &Path| fs::canonicalize(path).ok() == fs::canonicalize(&running).ok();
+    let called = env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    let found = if called.components().count() > 1 {
+        std::path::absolute(&called).ok()
+    } else {
+        let folders = variable("PATH").unwrap_or_default();
+        env::split_paths(&folders).map(|folder| folder.join(&called)).find(|path| path.is_file())
+    };
+    Ok(found.filter(|path| path.is_absolute() && is_running(path)).unwrap_or(running))
+}

@@ -1,0 +1,189 @@
+//! What connections share in a realm, and what stays their own.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use oam_bridge::BridgeConfig;
+use serde_json::{Value, json};
+use support::{Client, Directory, Rewriting};
+
+fn directory() -> std::sync::Arc<Directory> {
+    Directory::new(Rewriting::Never)
+}
+
+/// A session whose first step takes for ever, and whose others answer.
+fn slow_session() -> Value {
+    json!({"session": "gorm", "model": {"type": "scripted", "steps": [
+        {"text": "never said", "delayMs": 3_600_000}, {"text": "Aye."}, {"text": "Nay."},
+    ]}})
+}
+
+#[tokio::test]
+async fn what_one_connection_makes_another_finds() {
+    let directory = directory();
+    let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
+    one.call("session/create", json!({"session": "gorm", "model": "scripted"})).await;
+    one.call("world/create", json!({"world": "inn", "state": {"fire": true}})).await;
+    one.call(
+        "npc/create",
+        json!({"npc": "mira", "persona": {"name": "Mira"}, "world": "inn", "model": "scripted"}),
+    )
+    .await;
+    assert_eq!(other.call("session/list", json!({})).await["sessions"][0]["session"], "gorm");
+    assert_eq!(other.call("npc/list", json!({})).await["npcs"][0]["world"], "inn");
+    assert_eq!(other.call("world/get", json!({"world": "inn", "path": "fire"})).await["value"], true);
+    assert_eq!(
+        other.try_call("session/create", json!({"session": "gorm"})).await.unwrap_err(),
+        "session_exists"
+    );
+    let mut elsewhere = directory.client_in("hills").await;
+    assert_eq!(elsewhere.call("session/list", json!({})).await["sessions"], json!([]));
+    let mut alone = directory.client();
+    assert_eq!(alone.call("session/list", json!({})).await["sessions"], json!([]));
+}
+
+#[tokio::test]
+async fn a_realm_is_named_once_and_before_anything_is_used() {
+    let directory = directory();
+    let naming = |realm: Value| json!({"client": {"realm": realm}});
+    let mut client = directory.client();
+    for refused in [json!(""), json!("a\u{7}b"), json!("x".repeat(129)), json!(7)] {
+        assert_eq!(client.try_call("initialize", naming(refused)).await.unwrap_err(), "invalid_params");
+    }
+    assert_eq!(client.call("initialize", json!({})).await.get("realm"), None);
+    client.join("valley").await;
+    client.call("session/list", json!({})).await;
+    client.join("valley").await;
+    assert_eq!(client.call("initialize", json!({})).await["realm"], "valley");
+    assert_eq!(client.try_call("initialize", naming(json!("hills"))).await.unwrap_err(), "invalid_params");
+
+    let mut late = directory.client();
+    late.call("world/list", json!({})).await;
+    assert_eq!(late.try_call("initialize", naming(json!("valley"))).await.unwrap_err(), "invalid_params");
+}
+
+#[tokio::test]
+async fn a_host_without_realms_says_where_they_are() {
+    let mut client = Client::new(BridgeConfig::default());
+    let id = client.send("initialize", json!({"client": {"realm": "valley"}}));
+    let answer = client.next(|message| message["id"] == id).await;
+    assert_eq!(answer["error"]["data"]["code"], "invalid_params");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("oam stdio --connect"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_connection_cancels_its_own_operations_alone() {
+    let directory = directory();
+    let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
+    one.call("session/create", slow_session()).await;
+    let respond = json!({"session": "gorm", "prompt": "Hm?"});
+    let running = one.send("session/respond", json!({"session": "gorm", "prompt": "Hm?", "stream": true}));
+    one.notification("session/event").await;
+    // Behind the running operation: one of the other connection, then another of this one.
+    let theirs = other.send("session/respond", respond.clone());
+    let waiting = one.send("session/respond", respond);
+    one.bridge.shut_down().await;
+    for cancelled in [running, waiting] {
+        assert_eq!(one.answer(cancelled).await.unwrap_err(), "cancelled");
+    }
+    assert_eq!(other.answer(theirs).await.unwrap()["text"], "Aye.");
+    assert_eq!(other.call("session/list", json!({})).await["sessions"][0]["pendingOperations"], 0);
+    assert_eq!(directory.realm("valley").unwrap().overview().connections, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_ends_does_not_wait_for_the_operations_of_others() {
+    let directory = directory();
+    let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
+    one.call(
+        "session/create",
+        json!({"session": "gorm", "model": {"type": "scripted", "steps": [
+            {"text": "Aye."}, {"text": "at last", "delayMs": 60_000},
+        ]}}),
+    )
+    .await;
+    // The queue works itself off where it was empty: for the first one.
+    let first = one.send("session/respond", json!({"session": "gorm", "prompt": "Hm?"}));
+    let slow = other.send("session/respond", json!({"session": "gorm", "prompt": "And?"}));
+    one.answer(first).await.unwrap();
+    let before = tokio::time::Instant::now();
+    one.bridge.shut_down().await;
+    assert!(before.elapsed() < std::time::Duration::from_secs(1), "virtual time went by");
+    drop(one);
+    assert_eq!(other.answer(slow).await.unwrap()["text"], "at last");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_a_session_cancels_whoever_asked() {
+    let directory = directory();
+    let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
+    one.call("session/create", slow_session()).await;
+    let asked = [&mut one, &mut other]
+        .map(|client| client.send("session/respond", json!({"session": "gorm", "prompt": "Hm?"})));
+    assert_eq!(other.call("session/cancel", json!({"session": "gorm"})).await["cancelled"], 2);
+    assert_eq!(one.answer(asked[0]).await.unwrap_err(), "cancelled");
+    assert_eq!(other.answer(asked[1]).await.unwrap_err(), "cancelled");
+    let deleted = one.send("session/respond", json!({"session": "gorm", "prompt": "Hm?"}));
+    other.call("session/delete", json!({"session": "gorm"})).await;
+    // Its step was quick: it was answered, or it was cancelled, but it is no more.
+    let _ = one.answer(deleted).await;
+    assert_eq!(
+        one.try_call("session/transcript", json!({"session": "gorm"})).await.unwrap_err(),
+        "session_not_found"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_is_called_where_the_turn_was_asked_for() {
+    let directory = directory();
+    let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
+    let step = json!({"toolCalls": [{"name": "look", "arguments": {}}]});
+    one.call(
+        "session/create",
+        json!({"session": "gorm", "tools": [{"name": "look", "description": "Looks."}],
+        "model": {"type": "scripted", "steps": [step, {"text": "Dark."}, step, {"text": "Still dark."}]}}),
+    )
+    .await;
+    for (client, said) in [(&mut one, "Dark."), (&mut other, "Still dark.")] {
+        let turn = client.send("session/respond", json!({"session": "gorm", "prompt": "What do you see?"}));
+        let call = client.next(|message| message["method"] == "tool/call").await;
+        client.say(&json!({"jsonrpc": "2.0", "id": call["id"], "result": {"output": "nothing"}}));
+        assert_eq!(client.answer(turn).await.unwrap()["text"], said);
+    }
+    assert_eq!((one.left(), other.left()), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn subscriptions_belong_to_connections_and_end_with_the_world() {
+    let directory = directory();
+    let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
+    one.call("world/create", json!({"world": "inn"})).await;
+    for client in [&mut one, &mut other] {
+        let subscribed = client.call("world/subscribe", json!({"world": "inn", "path": "fire"})).await;
+        assert_eq!(subscribed["subscription"], "sub1");
+    }
+    one.call("world/subscribe", json!({"world": "inn"})).await;
+    one.call("world/set", json!({"world": "inn", "path": "fire", "value": true})).await;
+    assert_eq!(other.notification("world/changed").await["newValue"], true);
+    let listed = other.call("world/list", json!({})).await;
+    assert_eq!(listed["worlds"][0]["subscriptions"].as_array().unwrap().len(), 1);
+    assert_eq!(other.call("world/delete", json!({"world": "inn"})).await["endedSubscriptions"], 3);
+    one.left();
+    one.call("world/create", json!({"world": "inn"})).await;
+    one.call("world/set", json!({"world": "inn", "path": "fire", "value": false})).await;
+    assert_eq!((one.left(), other.left()), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn objects_outlive_the_connections_that_made_them() {
+    let directory = directory();
+    let mut one = directory.client_in("valley").await;
+    one.call("world/create", json!({"world": "inn"})).await;
+    one.call("world/subscribe", json!({"world": "inn"})).await;
+    one.call("shutdown", json!({})).await;
+    drop(one);
+    let overview = directory.realm("valley").unwrap().overview();
+    assert_eq!((overview.worlds, overview.connections), (1, 0));
+    let mut other = directory.client_in("valley").await;
+    assert_eq!(other.call("world/list", json!({})).await["worlds"][0]["subscriptions"], json!([]));
+}

@@ -1,0 +1,85 @@
+//! Logs for programs: one JSON object a line, with the time, the level, the message, its fields, and the connection that
+//! it is about. Its level can be changed while the process runs.
+
+use tracing::{Subscriber, level_filters::LevelFilter};
+use tracing_subscriber::{Registry, fmt, layer::SubscriberExt, reload};
+
+use crate::Queue;
+
+/// Changes what is logged.
+#[derive(Debug, Clone)]
+pub struct LevelHandle(reload::Handle<LevelFilter, Registry>);
+
+impl LevelHandle {
+    /// From now on, `level` and above are logged.
+    pub fn set(&self, level: LevelFilter) {
+        // Fails when the subscriber is gone, and then nothing is logged.
+        let _ = self.0.reload(level);
+    }
+}
+
+/// Makes what logs lines of JSON at `level` and above through `queue`.
+pub fn json_subscriber(level: LevelFilter, queue: Queue) -> (impl Subscriber + Send + Sync, LevelHandle) {
+    let (filter, handle) = reload::Layer::new(level);
+    let lines = fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_current_span(true)
+        .with_span_list(false)
+        .with_target(false)
+        .with_writer(queue);
+    (tracing_subscriber::registry().with(filter).with(lines), LevelHandle(handle))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Guard, tests::Output};
+
+    fn logged(log: impl FnOnce(&LevelHandle)) -> Vec<Value> {
+        let output = Output::default();
+        let queue = Queue::new(output.clone()).unwrap();
+        let guard = Guard::new(queue.clone());
+        let (subscriber, level) = json_subscriber(LevelFilter::INFO, queue);
+        tracing::subscriber::with_default(subscriber, || log(&level));
+        drop(guard);
+        output.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_line_is_an_object_with_the_connection_it_is_about() {
+        let mut lines = logged(|_| {
+            let span = tracing::info_span!("connection", id = 3, client = tracing::field::Empty);
+            span.record("client", "tavern");
+            span.in_scope(|| tracing::warn!(limit = 2, path = %"a\nb", "careful\u{1b}"));
+        });
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].as_object_mut().unwrap().remove("timestamp").unwrap().is_string());
+        assert_eq!(
+            lines[0],
+            json!({
+                "level": "WARN",
+                "message": "careful\u{1b}",
+                "limit": 2,
+                "path": "a\nb",
+                "span": {"name": "connection", "id": 3, "client": "tavern"},
+            })
+        );
+    }
+
+    #[test]
+    fn the_level_can_be_changed() {
+        let lines = logged(|level| {
+            tracing::debug!("1");
+            level.set(LevelFilter::DEBUG);
+            tracing::debug!("2");
+            level.set(LevelFilter::ERROR);
+            tracing::warn!("3");
+            tracing::error!("4");
+        });
+        let messages: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
+        assert_eq!(messages, ["2", "4"]);
+    }
+}
