@@ -391,7 +391,6 @@ async fn run_service(
     adjustable: &mut Adjustable,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving at {}", service.socket_path().display());
     let reason = loop {
         tokio::select! {
             biased;
@@ -410,7 +409,6 @@ async fn run_service(
             Some(()) = signals.reload.recv() => adjustable.reload(said, service),
         }
     };
-    tracing::info!("the service ends: {reason}");
     match reason {
         StopReason::Failed(reason) => Err(Failure::io(reason)),
         StopReason::Requested | StopReason::Idle | StopReason::HandedOver => Ok(()),
