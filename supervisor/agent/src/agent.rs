@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     call_ids::CallIds,
-    compaction::{self, Compaction},
-    conversation::{Conversation, Settings, SharedConversation},
+    compaction::{self, Compaction, FinishedCompaction},
+    conversation::{Conversation, IdleConversation, Settings, SharedConversation},
     error::AgentError,
     event::TurnResponse,
     host::{NoHost, TurnHost},
@@ -15,7 +15,10 @@ use crate::{
     suspension::TurnEnd,
     tool::{RESPOND_DIRECTLY, Tool},
     tool_round::ClientCalls,
-    transcript::{Transcript, json::SavedTranscript},
+    transcript::{
+        Transcript,
+        json::{SavedSetup, SavedTranscript},
+    },
     turn::{Turn, TurnOptions},
 };
 
@@ -126,6 +129,26 @@ impl Agent {
     ///
     /// Fails when two tools share a name or one has the reserved name `respond_directly`.
     pub fn new(model: Arc<dyn Model>, setup: AgentSetup) -> Result<Self, AgentError> {
+        Self::with_conversation(model, setup, Conversation::new)
+    }
+
+    /// An agent that goes on where another one ended, whose instructions and tools in force were `in_force`: both have the
+    /// same [saved transcript](Self::saved_transcript). Fails like [`new`](Self::new).
+    pub fn restored(
+        model: Arc<dyn Model>,
+        setup: AgentSetup,
+        in_force: Option<SavedSetup>,
+    ) -> Result<Self, AgentError> {
+        Self::with_conversation(model, setup, |settings, history| {
+            Conversation::restored(settings, history, in_force)
+        })
+    }
+
+    fn with_conversation(
+        model: Arc<dyn Model>,
+        setup: AgentSetup,
+        conversation: impl FnOnce(Settings, Transcript) -> Conversation,
+    ) -> Result<Self, AgentError> {
         check_tool_names(&setup.tools)?;
         let AgentSetup { instructions, context_note, tools, history, options } = setup;
         let settings = Settings { instructions, context_note, tools };
@@ -133,7 +156,7 @@ impl Agent {
             inner: Arc::new(Inner {
                 model,
                 options,
-                conversation: SharedConversation::new(Conversation::new(settings, history)),
+                conversation: SharedConversation::new(conversation(settings, history)),
                 turn: tokio::sync::Mutex::new(()),
                 cache_key: fastrand::u64(..),
             }),
@@ -210,12 +233,12 @@ impl Agent {
 
     /// Summarizes all but the most recent turns and drops them, with one model step; the summary becomes the context
     /// note or goes to the host. Returns the summary, or `None` when there was nothing to summarize. `commit` is
-    /// given the summary right before the conversation is changed and may still refuse: its error is returned. Dropping
-    /// the future changes nothing.
+    /// to [keep](FinishedCompaction::keep) the compaction, or refuses: its error is returned. Dropping the future changes
+    /// nothing.
     pub async fn compact(
         &self,
         compaction: &Compaction,
-        commit: impl FnOnce(&str) -> Result<(), AgentError> + Send,
+        commit: impl FnOnce(FinishedCompaction<'_>) -> Result<(), AgentError> + Send,
     ) -> Result<Option<String>, AgentError> {
         let inner = &*self.inner;
         let _turn = inner.turn.lock().await;
@@ -224,18 +247,14 @@ impl Agent {
 
     /// Clears the conversation and the context note; instructions and tools stay.
     pub async fn reset(&self) {
-        self.reset_with_note(|| None).await;
+        self.reset_with(|conversation| conversation.clear(None)).await;
     }
 
-    /// Clears the conversation; the context note becomes what `note` returns, which is called right before. Dropping
-    /// the future changes nothing.
-    pub async fn reset_with_note(&self, note: impl FnOnce() -> Option<Arc<str>> + Send) {
+    /// Has `reset` clear the conversation, for hosts that change something of their own in the same moment. Dropping the
+    /// future changes nothing.
+    pub async fn reset_with(&self, reset: impl FnOnce(IdleConversation<'_>) + Send) {
         let _turn = self.inner.turn.lock().await;
-        let note = note();
-        let mut conversation = self.inner.conversation.lock();
-        conversation.settings.context_note = note;
-        conversation.transcript_mut().truncate(0);
-        conversation.apply_settings();
+        reset(IdleConversation(&self.inner.conversation));
     }
 
     /// The instructions, from the next turn on.
@@ -284,6 +303,19 @@ impl Agent {
     /// The conversation to save, with instructions and tools in force; during a turn the state in progress.
     pub fn saved_transcript(&self) -> SavedTranscript {
         self.inner.conversation.lock().saved()
+    }
+
+    /// The conversation to save as it was before the turn in progress, if there is one.
+    pub fn settled_transcript(&self) -> SavedTranscript {
+        self.inner.conversation.lock().settled()
+    }
+
+    /// What [`saved_transcript`](Self::saved_transcript) has from the entry at `start` on, with the instructions and tools in
+    /// force. Costs as much as it returns.
+    pub fn saved_since(&self, start: usize) -> SavedTranscript {
+        let SavedTranscript { setup, transcript } = self.saved_transcript();
+        let entries = transcript.get(start..).unwrap_or_default().to_vec();
+        SavedTranscript { setup, transcript: Transcript::new(entries) }
     }
 
     /// The agent's options.

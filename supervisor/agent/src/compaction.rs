@@ -51,7 +51,7 @@ pub enum SummaryKeeper {
     #[default]
     ContextNote,
     /// The host, which gets the new summary and sets the context note itself. A note that is set while the host
-    /// commits the summary is in force at once.
+    /// commits the summary is in force once the compaction is kept.
     Host {
         /// The summary that the host has so far.
         so_far: Option<String>,
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     cache_key: u64,
     shared: &SharedConversation,
     compaction: &Compaction,
-    commit: impl FnOnce(&str) -> Result<(), AgentError>,
+    commit: impl FnOnce(FinishedCompaction<'_>) -> Result<(), AgentError>,
 ) -> Result<Option<String>, AgentError> {
     let (transcript, note) = {
         let conversation = shared.lock();
@@ -107,14 +107,31 @@ pub(crate) async fn run(
             return Err(ModelError::new(ErrorCode::GenerationFailed, message).into());
         }
     };
-    commit(&summary)?;
-    let mut conversation = shared.lock();
-    conversation.transcript_mut().drop_front(cut);
-    if let SummaryKeeper::ContextNote = compaction.keeper {
-        conversation.settings.context_note = Some(summary.as_str().into());
-    }
-    conversation.apply_settings();
+    commit(FinishedCompaction { shared, cut, summary: &summary, keeper: &compaction.keeper })?;
     Ok(Some(summary))
+}
+
+/// A summary, and the conversation that is about to lose what it sums up. Dropped, it changes nothing.
+#[must_use = "nothing is compacted before it is kept"]
+#[derive(Debug)]
+pub struct FinishedCompaction<'a> {
+    shared: &'a SharedConversation,
+    cut: usize,
+    /// The summary.
+    pub summary: &'a str,
+    keeper: &'a SummaryKeeper,
+}
+
+impl FinishedCompaction<'_> {
+    /// Drops what was summarized. Locks the agent's settings for a moment.
+    pub fn keep(self) {
+        let mut conversation = self.shared.lock();
+        conversation.transcript_mut().drop_front(self.cut);
+        if let SummaryKeeper::ContextNote = self.keeper {
+            conversation.settings.context_note = Some(self.summary.into());
+        }
+        conversation.apply_settings();
+    }
 }
 
 /// Where the kept turns begin, or `None` when there is nothing before them.

@@ -17,6 +17,14 @@ pub(crate) struct Conversation {
     pub(crate) settings: Settings,
     setup: Setup,
     transcript: Transcript,
+    /// How it was before the turn in progress.
+    before_turn: Option<BeforeTurn>,
+}
+
+#[derive(Debug)]
+struct BeforeTurn {
+    setup: Setup,
+    len: usize,
 }
 
 /// What a host sets.
@@ -27,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) tools: Arc<[Tool]>,
 }
 
-/// The settings in force: those of the last turn that started.
+/// The settings in force: those of the turn in progress, else of the last one that completed.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     /// Instructions and context note together.
@@ -37,11 +45,37 @@ pub(crate) struct Setup {
 }
 
 impl Settings {
+    /// Instructions and context note together. Empty ones are none, as they are when a transcript is read.
     fn effective_instructions(&self) -> Option<Arc<str>> {
-        match (&self.instructions, &self.context_note) {
+        let said = |text: &Option<Arc<str>>| text.clone().filter(|text| !text.is_empty());
+        match (said(&self.instructions), said(&self.context_note)) {
             (Some(instructions), Some(note)) => Some(format!("{instructions}\n\n{note}").into()),
-            (one, None) | (None, one) => one.clone(),
+            (one, None) | (None, one) => one,
         }
+    }
+}
+
+impl Setup {
+    /// Becomes what was saved, and keeps its tools when they are the same: then no turn has to bring others into force.
+    fn restore(&mut self, saved: Option<SavedSetup>) {
+        let nothing = || SavedSetup { id: EntryId::random(), instructions: None, tools: Vec::new() };
+        let SavedSetup { id, instructions, tools } = saved.unwrap_or_else(nothing);
+        let tools: Vec<_> = tools.into_iter().flatten().collect();
+        let is_same = |(tool, saved): (&Tool, &Arc<ToolDefinition>)| tool.definition.is_same(saved);
+        if tools.len() != self.tools.len() || !self.tools.iter().zip(&tools).all(is_same) {
+            self.tools = tools.into_iter().map(|tool| Tool::client(Arc::unwrap_or_clone(tool))).collect();
+        }
+        self.instructions = instructions;
+        self.entry_id = id;
+    }
+
+    fn saved(&self) -> Option<SavedSetup> {
+        let tools = self.tools.iter().map(|tool| Ok(Arc::clone(&tool.definition)));
+        (self.instructions.is_some() || !self.tools.is_empty()).then(|| SavedSetup {
+            id: self.entry_id.clone(),
+            instructions: self.instructions.clone(),
+            tools: tools.collect(),
+        })
     }
 }
 
@@ -52,7 +86,14 @@ impl Conversation {
             tools: Arc::clone(&settings.tools),
             entry_id: EntryId::random(),
         };
-        Self { settings, setup, transcript }
+        Self { settings, setup, transcript, before_turn: None }
+    }
+
+    /// A conversation to go on with, in which `in_force` was in force; `None` is nothing.
+    pub(crate) fn restored(settings: Settings, transcript: Transcript, in_force: Option<SavedSetup>) -> Self {
+        let mut conversation = Self::new(settings, transcript);
+        conversation.setup.restore(in_force);
+        conversation
     }
 
     /// Brings the settings into force and returns them.
@@ -85,14 +126,20 @@ impl Conversation {
 
     /// The conversation as it is saved.
     pub(crate) fn saved(&self) -> SavedTranscript {
-        let tools: Vec<Arc<ToolDefinition>> =
-            self.setup.tools.iter().map(|tool| Arc::clone(&tool.definition)).collect();
-        let setup = (self.setup.instructions.is_some() || !tools.is_empty()).then(|| SavedSetup {
-            id: self.setup.entry_id.clone(),
-            instructions: self.setup.instructions.clone(),
-            tools: tools.into_iter().map(Ok).collect(),
-        });
-        SavedTranscript { setup, transcript: self.public_transcript() }
+        SavedTranscript { setup: self.saved_setup(), transcript: self.public_transcript() }
+    }
+
+    /// The settings in force as they are saved.
+    pub(crate) fn saved_setup(&self) -> Option<SavedSetup> {
+        self.setup.saved()
+    }
+
+    /// The conversation as it is saved without a turn in progress.
+    pub(crate) fn settled(&self) -> SavedTranscript {
+        let Some(BeforeTurn { setup, len }) = &self.before_turn else { return self.saved() };
+        let mut transcript = self.transcript.clone();
+        transcript.truncate(*len);
+        SavedTranscript { setup: setup.saved(), transcript }
     }
 }
 
@@ -135,18 +182,42 @@ impl SharedConversation {
     }
 }
 
-/// A turn being recorded. Dropped before [`commit`](Self::commit), it takes all its entries back.
+/// A conversation in which nothing else happens.
+#[derive(Debug)]
+pub struct IdleConversation<'a>(pub(crate) &'a SharedConversation);
+
+impl IdleConversation<'_> {
+    /// Clears the conversation; the context note becomes `note`. Instructions and tools stay. Locks the agent's settings
+    /// for a moment.
+    pub fn clear(self, note: Option<Arc<str>>) {
+        let mut conversation = self.0.lock();
+        conversation.settings.context_note = note;
+        conversation.transcript.truncate(0);
+        conversation.apply_settings();
+    }
+}
+
+/// A turn being recorded. Dropped before [`commit`](Self::commit), it leaves the conversation as it was.
 #[derive(Debug)]
 pub(crate) struct TurnRecord<'a> {
     conversation: &'a SharedConversation,
     start: usize,
-    is_committed: bool,
 }
 
 impl<'a> TurnRecord<'a> {
-    pub(crate) fn begin(conversation: &'a SharedConversation) -> Self {
-        let start = conversation.lock().transcript.len();
-        Self { conversation, start, is_committed: false }
+    /// Brings the settings into force and begins a turn under them.
+    pub(crate) fn begin(shared: &'a SharedConversation) -> (Self, Setup) {
+        let mut conversation = shared.lock();
+        let start = conversation.transcript.len();
+        let before = BeforeTurn { setup: conversation.setup.clone(), len: start };
+        conversation.before_turn = Some(before);
+        let setup = conversation.apply_settings();
+        (Self { conversation: shared, start }, setup)
+    }
+
+    /// How many entries there were before the turn.
+    pub(crate) fn start(&self) -> usize {
+        self.start
     }
 
     /// Takes the turn's entries back and starts it over with `prompt`.
@@ -178,18 +249,21 @@ impl<'a> TurnRecord<'a> {
     }
 
     /// Ends the turn with its answer.
-    pub(crate) fn commit(mut self, response: Entry) {
+    pub(crate) fn commit(self, response: Entry) {
         let mut conversation = self.conversation.lock();
         drop_respond_directly(&mut conversation.transcript, self.start);
         conversation.transcript.push(response);
-        self.is_committed = true;
+        conversation.before_turn = None;
     }
 }
 
 impl Drop for TurnRecord<'_> {
     fn drop(&mut self) {
-        if !self.is_committed {
-            self.conversation.lock().transcript.truncate(self.start);
+        let mut conversation = self.conversation.lock();
+        // Unless the turn was committed.
+        if let Some(BeforeTurn { setup, len }) = conversation.before_turn.take() {
+            conversation.setup = setup;
+            conversation.transcript.truncate(len);
         }
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use crate::{
     event::TurnEvent,
     tool::{ToolCall, ToolOutput},
+    turn::FinishedTurn,
 };
 
 /// The client for which a turn runs: executes its client tools, and has the last word on whether its result counts.
@@ -30,6 +31,12 @@ pub trait TurnClient: Send {
     /// it can no longer be.
     fn commit(&mut self) -> bool {
         true
+    }
+
+    /// The turn becomes part of its conversation, which it must: called once, right after [`commit`](Self::commit), for
+    /// hosts that change something of their own in the same moment.
+    fn record(&mut self, turn: FinishedTurn<'_>) {
+        turn.keep();
     }
 }
 

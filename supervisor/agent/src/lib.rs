@@ -41,7 +41,8 @@ mod voice;
 
 pub use agent::{Agent, AgentOptions, AgentSetup, check_tool_names};
 pub use call_ids::CallIds;
-pub use compaction::{Compaction, Speakers, SummaryKeeper};
+pub use compaction::{Compaction, FinishedCompaction, Speakers, SummaryKeeper};
+pub use conversation::IdleConversation;
 pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
 pub use host::{NoHost, TurnClient, TurnHost};
@@ -59,5 +60,5 @@ pub use tool::{
     CallId, LocalTool, RESPOND_DIRECTLY, Tool, ToolCall, ToolDefinition, ToolExecutor, ToolName, ToolOutput,
     ToolRecord,
 };
-pub use turn::TurnOptions;
+pub use turn::{FinishedTurn, TurnOptions};
 pub use unavailable::UnavailableModel;

@@ -91,6 +91,13 @@ impl ToolDefinition {
             Self { name, description: description.into(), parameters: Arc::new(converted.schema) };
         Ok((definition, converted.warnings))
     }
+
+    /// Whether models read the same of both.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.description == other.description
+            && self.parameters.json() == other.parameters.json()
+    }
 }
 
 /// The type name of a tool's arguments: `open_gate` → `OpenGateArguments`.

@@ -66,6 +66,26 @@ pub(crate) struct Turn<'a> {
     pub(crate) call_ids: CallIds,
 }
 
+/// A turn that stands, about to become part of its conversation. Dropped, it leaves the conversation as it was.
+#[must_use = "the turn is not part of its conversation before it is kept"]
+#[derive(Debug)]
+pub struct FinishedTurn<'a> {
+    record: TurnRecord<'a>,
+    response: Entry,
+}
+
+impl FinishedTurn<'_> {
+    /// How many entries the conversation had before the turn. The turn's own come behind them.
+    pub fn start(&self) -> usize {
+        self.record.start()
+    }
+
+    /// Makes the turn part of its conversation. Locks the agent's settings for a moment.
+    pub fn keep(self) {
+        self.record.commit(self.response);
+    }
+}
+
 /// What a turn that runs reads and writes.
 struct Course<'a> {
     turn: &'a Turn<'a>,
@@ -108,7 +128,7 @@ impl Turn<'_> {
         if !self.images.is_empty() && !self.model.capabilities().images {
             return Err(AgentError::InvalidRequest("The model cannot do with images.".into()));
         }
-        let setup = self.conversation.lock().apply_settings();
+        let (record, setup) = TurnRecord::begin(self.conversation);
         if let ToolChoice::Tool(name) = &self.policy.choice
             && !setup.tools.iter().any(|tool| *tool.name() == **name)
         {
@@ -117,7 +137,7 @@ impl Turn<'_> {
         let mut course = Course {
             turn: self,
             setup,
-            record: TurnRecord::begin(self.conversation),
+            record,
             voice: Voice::new(self.stream && self.schema.is_none()),
             host,
             records: Vec::new(),
@@ -187,10 +207,11 @@ impl Course<'_> {
             return Err(AgentError::Cancelled);
         }
         let Answer { text, structured, usage, own_usage } = answer;
-        self.record.commit(Entry::response(match (&structured, self.turn.schema) {
+        let response = Entry::response(match (&structured, self.turn.schema) {
             (Some(value), Some(schema)) => Segment::structure(schema.name(), value.clone()),
             _ => Segment::text(text.clone()),
-        }));
+        });
+        self.host.record(FinishedTurn { record: self.record, response });
         Ok(TurnResponse {
             text,
             structured,

@@ -10,10 +10,10 @@ use std::{
 };
 
 use oam_agent::{
-    Agent, AgentError, AgentOptions, AgentSetup, Availability, BoxFuture, Compaction, ErrorCode, Model,
-    ModelError, RunEvent, Script, ScriptedModel, StepOutcome, StepRequest, StepSink, Tool, ToolChoice,
-    ToolDefinition, ToolMode, ToolName, ToolOutput, ToolPolicy, TurnEvent, TurnOptions, TurnResponse,
-    schema::GenerationSchema,
+    Agent, AgentError, AgentOptions, AgentSetup, Availability, BoxFuture, Compaction, ErrorCode,
+    FinishedCompaction, Model, ModelError, RunEvent, Script, ScriptedModel, StepOutcome, StepRequest,
+    StepSink, Tool, ToolChoice, ToolDefinition, ToolMode, ToolName, ToolOutput, ToolPolicy, TurnEvent,
+    TurnOptions, TurnResponse, schema::GenerationSchema,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -468,11 +468,15 @@ async fn compaction_folds_the_note_and_the_older_turns_into_a_new_note() {
     assert!(matches!(refused, Err(AgentError::Cancelled)));
     assert_eq!((agent.entry_count(), agent.context_note()), (4, None), "a refused commit changes nothing");
 
-    let summary = agent.compact(&compaction, |_| Ok(())).await.unwrap();
+    let keep = |summary: FinishedCompaction<'_>| {
+        summary.keep();
+        Ok(())
+    };
+    let summary = agent.compact(&compaction, keep).await.unwrap();
     assert_eq!(summary.as_deref(), Some("(script exhausted)"));
     assert_eq!(agent.entry_count(), 2);
     assert_eq!(agent.context_note().as_deref(), Some("(script exhausted)"));
-    assert_eq!(agent.compact(&compaction, |_| Ok(())).await.unwrap(), None, "nothing is left to compact");
+    assert_eq!(agent.compact(&compaction, keep).await.unwrap(), None, "nothing is left to compact");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc, time::Duration};
 
 use oam_agent::{
     AgentOptions, GenerationOptions, Model, Sampling, Script, ScriptedModel, Tool, ToolChoice,
-    ToolDefinition, ToolExecutor, ToolName, ToolPolicy, json_text,
+    ToolDefinition, ToolExecutor, ToolName, ToolPolicy, UnavailableModel, UnavailableReason, json_text,
     schema::GenerationSchema,
     transcript::json::{SavedTranscript, UnreadableTool},
 };
@@ -335,6 +335,8 @@ pub(crate) struct ModelChoice {
     pub(crate) model: Arc<dyn Model>,
     /// `system`, `scripted` or a custom type.
     pub(crate) kind: String,
+    /// The model, if it is a scripted one.
+    pub(crate) script: Option<Arc<ScriptedModel>>,
 }
 
 /// The member that names a model.
@@ -360,9 +362,35 @@ pub(crate) fn model(
     for_use: ModelUse<'_>,
 ) -> Result<ModelChoice, BridgeError> {
     let no_members = Map::new();
-    let (kind, members) = match params.get(KEY) {
-        None => (SYSTEM, &no_members),
-        Some(Value::String(kind)) => (kind.as_str(), &no_members),
+    let (kind, members) = kind(params, &no_members)?;
+    model_of_kind(config, params, for_use, kind, members, 0)
+}
+
+/// The same for an object that is restored, with the step from which on a script is played. A model that cannot be had any
+/// more is unavailable.
+pub(crate) fn restored_model(
+    config: &BridgeConfig,
+    params: &Params<'_>,
+    for_use: ModelUse<'_>,
+    position: usize,
+) -> ModelChoice {
+    let no_members = Map::new();
+    let (kind, members) = kind(params, &no_members).unwrap_or((SYSTEM, &no_members));
+    model_of_kind(config, params, for_use, kind, members, position).unwrap_or_else(|error| {
+        tracing::warn!(?for_use, "a model that was there before cannot be had: {}", error.message);
+        let model = Arc::new(UnavailableModel::new(UnavailableReason::Unknown, error.message));
+        ModelChoice { model, kind: kind.to_owned(), script: None }
+    })
+}
+
+/// The type of the model that the member `model` names, and its members.
+fn kind<'p>(
+    params: &'p Params<'_>,
+    no_members: &'p Map<String, Value>,
+) -> Result<(&'p str, &'p Map<String, Value>), BridgeError> {
+    Ok(match params.get(KEY) {
+        None => (SYSTEM, no_members),
+        Some(Value::String(kind)) => (kind.as_str(), no_members),
         Some(Value::Object(members)) => {
             let kind = members.get("type").and_then(Value::as_str).ok_or_else(|| {
                 let path = params.path(KEY);
@@ -373,8 +401,18 @@ pub(crate) fn model(
             (kind, members)
         }
         Some(_) => return Err(params.mistyped(KEY, "a model name or an object with a 'type'")),
-    };
-    let model = match kind {
+    })
+}
+
+fn model_of_kind(
+    config: &BridgeConfig,
+    params: &Params<'_>,
+    for_use: ModelUse<'_>,
+    kind: &str,
+    members: &Map<String, Value>,
+    position: usize,
+) -> Result<ModelChoice, BridgeError> {
+    let model: Arc<dyn Model> = match kind {
         SYSTEM => config.models.system(for_use),
         SCRIPTED if !config.allow_scripted_models => {
             return Err(BridgeError::invalid_params("Scripted models are switched off here."));
@@ -383,14 +421,19 @@ pub(crate) fn model(
             let value = params.get(KEY).filter(|value| value.is_object());
             let script = value.map(|value| Script::from_json(value, &params.path(KEY))).transpose();
             let script = script.map_err(|error| BridgeError::invalid_params(error.message))?;
-            Arc::new(ScriptedModel::new(script.unwrap_or_default()))
+            let model = Arc::new(ScriptedModel::starting_at(script.unwrap_or_default(), position));
+            return Ok(ModelChoice {
+                model: Arc::clone(&model) as _,
+                kind: kind.to_owned(),
+                script: Some(model),
+            });
         }
         custom => match config.models.custom(custom, members) {
             Some(model) => model.map_err(|reason| params.invalid(KEY, reason))?,
             None => return Err(unknown_model(config, custom)),
         },
     };
-    Ok(ModelChoice { model, kind: kind.to_owned() })
+    Ok(ModelChoice { model, kind: kind.to_owned(), script: None })
 }
 
 fn unknown_model(config: &BridgeConfig, kind: &str) -> BridgeError {

@@ -34,6 +34,7 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod at_end;
 mod bridge;
 mod client_calls;
 mod client_id;

@@ -14,7 +14,7 @@ use crate::{
     message::BridgeError,
     objects::{Id, Object, Objects},
     queue::OperationQueue,
-    realm::Keeper,
+    realm::{Keeper, NpcRecorder},
     worlds::WorldId,
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct ClientNpc {
     pub(crate) deleted: CancellationToken,
     /// Locked before the NPC is, so that the two agree.
     tool_definitions: Mutex<ToolDefinitions>,
+    /// Records what becomes of it, in a durable realm. The NPC tells it.
+    recorder: Option<Arc<NpcRecorder>>,
 }
 
 /// The definitions of an NPC's client tools, as they were sent.
@@ -48,6 +50,8 @@ impl ClientNpc {
         world: Option<WorldId>,
         model: String,
         tool_definitions: ToolDefinitions,
+        created_at: SystemTime,
+        recorder: Option<Arc<NpcRecorder>>,
     ) -> Self {
         Self {
             queue: OperationQueue::new(format!("NPC '{id}'")),
@@ -55,9 +59,10 @@ impl ClientNpc {
             npc,
             world,
             model,
-            created_at: SystemTime::now(),
+            created_at,
             deleted: CancellationToken::new(),
             tool_definitions: Mutex::new(tool_definitions),
+            recorder,
         }
     }
 
@@ -74,9 +79,24 @@ impl ClientNpc {
     ) -> Result<(), BridgeError> {
         let mut definitions = self.tool_definitions();
         let mut revised = Arc::clone(&definitions);
-        self.npc.revise(|draft| revise(draft, &mut revised))?;
+        self.npc.revise(|draft| {
+            revise(draft, &mut revised)?;
+            if let Some(recorder) = &self.recorder {
+                let is_new = !Arc::ptr_eq(&revised, &definitions);
+                recorder.expect_tools(is_new.then(|| Arc::clone(&revised)));
+            }
+            Ok::<_, BridgeError>(())
+        })?;
         *definitions = revised;
         Ok(())
+    }
+
+    /// Called when some of its work has ended, whichever way.
+    pub(crate) fn work_ended(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.work_ended();
+            recorder.rewrite_when_long(&self.npc, &self.tool_definitions());
+        }
     }
 
     fn tool_definitions(&self) -> MutexGuard<'_, ToolDefinitions> {
@@ -101,10 +121,14 @@ impl Object for ClientNpc {
     }
 
     fn keeper(&self) -> Option<&Arc<Keeper>> {
-        None
+        self.recorder.as_ref().map(|recorder| recorder.keeper())
     }
 
-    fn begin_keeping(&self, _: &Arc<Keeper>) {}
+    fn begin_keeping(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.record_whole(&self.npc, &self.tool_definitions());
+        }
+    }
 
     fn not_found(id: &str) -> BridgeError {
         BridgeError::npc_not_found(id)

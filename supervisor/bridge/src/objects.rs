@@ -30,7 +30,7 @@ pub(crate) trait Object: Sized {
     fn keeper(&self) -> Option<&Arc<Keeper>>;
 
     /// Records it as it is, and from now on what happens to it.
-    fn begin_keeping(&self, keeper: &Arc<Keeper>);
+    fn begin_keeping(&self);
 
     /// There is none with this id.
     fn not_found(id: &str) -> BridgeError;
@@ -172,7 +172,7 @@ impl<T: Object> Objects<T> {
                 keeper.note_generated(state.last_generated);
                 state.noted_generated = state.last_generated;
             }
-            object.begin_keeping(keeper);
+            object.begin_keeping();
         }
         state.by_id.insert(object.id().clone(), Arc::new(object));
         Ok(())
@@ -233,7 +233,7 @@ mod tests {
             None
         }
 
-        fn begin_keeping(&self, _: &Arc<Keeper>) {}
+        fn begin_keeping(&self) {}
 
         fn not_found(id: &str) -> BridgeError {
             BridgeError::npc_not_found(id)

@@ -134,7 +134,7 @@ impl Operation {
     async fn cancelled(&self) {
         self.state.cancelled.cancelled().await;
         if !self.is_cancelled() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use oam_agent::{
-    Agent, AgentError, CallId, ToolCall, ToolOutput, TurnClient, TurnEvent, TurnHost, TurnOptions,
-    TurnResponse,
+    Agent, AgentError, CallId, FinishedTurn, ToolCall, ToolOutput, TurnClient, TurnEvent, TurnHost,
+    TurnOptions, TurnResponse,
 };
 use oam_game::{DialogueEvent, DialogueHost, DialogueTurn, Npc, PlayerLine};
 use tokio::sync::oneshot;
@@ -15,6 +15,7 @@ use crate::{
     message::{EventContext, Members, Outgoing, Payload},
     outbox::Growth,
     queue::Operation,
+    session::Session,
 };
 
 const TURN_ENDED: &str = "The turn ended before the tool finished.";
@@ -39,10 +40,19 @@ impl ClientTurn<'_> {
         prompt: &str,
         options: &TurnOptions,
     ) -> Result<TurnResponse, AgentError> {
+        self.host(options.stream).respond(agent, prompt, options).await
+    }
+
+    /// Runs a turn of a session that a client created.
+    pub(crate) async fn run_in(
+        self,
+        session: &Session,
+        prompt: &str,
+        options: &TurnOptions,
+    ) -> Result<TurnResponse, AgentError> {
         let mut host = self.host(options.stream);
-        let end = agent.respond_with(prompt, options, &mut host).await;
-        host.warn_of_lost_workers(&end);
-        end
+        host.session = Some(session);
+        host.respond(&session.agent, prompt, options).await
     }
 
     /// Has `npc` answer `player`; a streamed line's events go to the client. Dropping the future cancels the turn:
@@ -60,13 +70,13 @@ impl<'a> ClientTurn<'a> {
         let Self { bridge, context, operation } = self;
         let members = context.members().clone();
         let events = is_heard.then_some(context);
-        ClientHost { bridge, members, events, operation, calls: BTreeMap::new() }
+        ClientHost { bridge, members, events, operation, session: None, calls: BTreeMap::new() }
     }
 }
 
 /// The host of a turn outside of any queue whose events nobody hears: only its client calls go out, with `members`.
 pub(crate) fn calls_only(bridge: &Bridge, members: Members) -> impl TurnHost {
-    ClientHost { bridge, members, events: None, operation: None, calls: BTreeMap::new() }
+    ClientHost { bridge, members, events: None, operation: None, session: None, calls: BTreeMap::new() }
 }
 
 struct ClientHost<'a> {
@@ -76,11 +86,24 @@ struct ClientHost<'a> {
     /// What events carry; `None` when the client does not hear them.
     events: Option<Arc<EventContext>>,
     operation: Option<Operation>,
+    /// Whose turn it is, if a client created it: it keeps what was said.
+    session: Option<&'a Session>,
     /// The turn's client calls, answered ones included, in the order their cancellations are sent.
     calls: BTreeMap<CallId, ClientCallId>,
 }
 
 impl ClientHost<'_> {
+    async fn respond(
+        mut self,
+        agent: &Agent,
+        prompt: &str,
+        options: &TurnOptions,
+    ) -> Result<TurnResponse, AgentError> {
+        let end = agent.respond_with(prompt, options, &mut self).await;
+        self.warn_of_lost_workers(&end);
+        end
+    }
+
     /// Here it is known whose request it was.
     fn warn_of_lost_workers<T>(&self, end: &Result<T, AgentError>) {
         if let Err(AgentError::Model(error)) = end
@@ -147,6 +170,13 @@ impl TurnClient for ClientHost<'_> {
 
     fn commit(&mut self) -> bool {
         self.operation.as_ref().is_none_or(|operation| operation.commit().is_ok())
+    }
+
+    fn record(&mut self, turn: FinishedTurn<'_>) {
+        match self.session {
+            Some(session) => session.keep_turn(turn),
+            None => turn.keep(),
+        }
     }
 }
 

@@ -36,9 +36,11 @@ impl Object for GameWorld {
         self.keeper.as_ref()
     }
 
-    fn begin_keeping(&self, keeper: &Arc<Keeper>) {
-        self.record_whole(keeper);
-        self.record_edits(keeper);
+    fn begin_keeping(&self) {
+        if let Some(keeper) = &self.keeper {
+            self.record_whole(keeper);
+            self.record_edits(keeper);
+        }
     }
 
     fn not_found(id: &str) -> BridgeError {

@@ -27,8 +27,8 @@ pub use decision::{
 pub use emotion::{AllowedEmotions, Emotion};
 pub use memory::{Memory, Relationship};
 pub use npc::{
-    DialogueHost, DialogueTurn, MemoryTools, Npc, NpcDraft, NpcError, NpcOptions, NpcOverview, NpcSetup,
-    NpcState, PlayerLine, ReplyFormat,
+    DialogueHost, DialogueTurn, MemoryTools, Npc, NpcChange, NpcDraft, NpcError, NpcKeeper, NpcOptions,
+    NpcOverview, NpcSetup, NpcState, PlayerLine, ReplyFormat,
 };
 pub use persona::Persona;
 pub use reply_stream::DialogueEvent;

@@ -16,6 +16,7 @@ use oam_agent::{
     Availability, BoxFuture, Capabilities, Model, ModelError, StepOutcome, StepRequest, StepSink,
 };
 use oam_bridge::{ClientId, ModelFactory, ModelUse, current_client};
+use oam_workers::WorkerPool;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
@@ -77,6 +78,24 @@ impl FairShares {
             round: BTreeMap::new(),
             waiting: 0,
         })))
+    }
+
+    /// As many slots as the pool plays steps at once, also when that changes.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn of_pool(pool: &WorkerPool) -> Self {
+        let mut parallel_steps = pool.parallel_steps();
+        let shares = Self::new(*parallel_steps.borrow_and_update());
+        let state = Arc::downgrade(&shares.0);
+        tokio::spawn(async move {
+            while parallel_steps.changed().await.is_ok()
+                && let Some(state) = state.upgrade()
+            {
+                Self(state).set_capacity(*parallel_steps.borrow_and_update());
+            }
+        });
+        shares
     }
 
     /// From now on as many steps may play at once. Steps that play already are not stopped.

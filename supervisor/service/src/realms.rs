@@ -126,6 +126,16 @@ impl Realms {
         self.settled.notify_all();
     }
 
+    /// Waits for the store no longer, if another process still has it.
+    pub(crate) fn give_up_opening(&self) {
+        let mut state = self.state();
+        if matches!(state.store, StoreState::Opening) {
+            state.store = StoreState::Closed;
+        }
+        drop(state);
+        self.settled.notify_all();
+    }
+
     /// Opens no more realms, writes what is queued and closes the store. Blocks.
     pub(crate) fn close(&self) {
         let mut state = self.state();

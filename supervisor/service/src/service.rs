@@ -47,6 +47,9 @@ const EXHAUSTION_PAUSE: Duration = Duration::from_millis(100);
 /// Connections that are being told why they are not served. Beyond, they are closed without a word.
 const MOST_FAREWELLS: usize = 16;
 
+/// How often to look again whether realms that nobody is connected to are still at work.
+const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
 /// What connections may take after their time is over: to cancel what runs, and to write the last answers.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -93,15 +96,20 @@ pub(crate) struct Shared {
     user: u32,
     system: System,
     lock: Mutex<Option<ServiceLock>>,
-    accepting: Mutex<Option<JoinHandle<FrontSocket>>>,
+    accepting: Mutex<Option<Accepting>>,
     /// The connection of a process that is about to take this one's place.
     successor: Mutex<Option<u64>>,
     farewells: Arc<Semaphore>,
     tasks: TaskTracker,
-    /// Nobody is accepted any more.
-    closing: CancellationToken,
     /// Ends everything at once.
     cut: CancellationToken,
+}
+
+/// The task that accepts connections.
+#[derive(Debug)]
+struct Accepting {
+    task: JoinHandle<FrontSocket>,
+    end: CancellationToken,
 }
 
 impl Service {
@@ -133,6 +141,7 @@ impl Service {
         bridge.models = shared_fairly(shares.as_ref(), bridge.models);
         let realms = Arc::new(Realms::new(data, limits.realms, bridge.clone()));
         bridge.realms = Some(realms.clone());
+        let cut = CancellationToken::new();
         let shared = Arc::new(Shared {
             started: Instant::now(),
             manager_kind,
@@ -151,12 +160,11 @@ impl Service {
             successor: Mutex::new(None),
             farewells: Arc::new(Semaphore::new(MOST_FAREWELLS)),
             tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
-            cut: CancellationToken::new(),
+            cut: cut.clone(),
         });
         shared.open_store(predecessor).await;
         shared.begin(front);
-        Ok(Self { _end: shared.cut.clone().drop_guard(), shared })
+        Ok(Self { shared, _end: cut.drop_guard() })
     }
 
     /// Where it listens.
@@ -181,7 +189,8 @@ impl Service {
         self.stopped().await;
     }
 
-    /// Ends all connections now. [`stop`](Self::stop) does not wait for them any longer then.
+    /// Accepts nobody any more and ends all connections now. [`stop`](Self::stop), which is still needed, does not wait for them
+    /// any longer then.
     pub fn cut(&self) {
         self.shared.cut.cancel();
     }
@@ -207,11 +216,9 @@ impl Shared {
 
     fn begin(self: &Arc<Self>, front: FrontSocket) {
         tracing::info!(socket = %self.file.path().display(), pid = std::process::id(), "the service listens");
-        *lock(&self.accepting) = Some(tokio::spawn(Arc::clone(self).accept_until_closing(front)));
+        self.accept_at(front);
         let own = Arc::clone(self);
-        tokio::spawn(
-            self.closing.clone().run_until_cancelled_owned(async move { own.watch_idleness().await }),
-        );
+        tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move { own.watch_idleness().await }));
         let own = Arc::clone(self);
         tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move {
             let mut progress = watchdog::Progress::default();
@@ -230,9 +237,15 @@ impl Shared {
         }
     }
 
-    async fn accept_until_closing(self: Arc<Self>, front: FrontSocket) -> FrontSocket {
+    fn accept_at(self: &Arc<Self>, front: FrontSocket) {
+        let end = self.cut.child_token();
+        let task = tokio::spawn(Arc::clone(self).accept_until(end.clone(), front));
+        *lock(&self.accepting) = Some(Accepting { task, end });
+    }
+
+    async fn accept_until(self: Arc<Self>, end: CancellationToken, front: FrontSocket) -> FrontSocket {
         loop {
-            let Some(accepted) = self.closing.run_until_cancelled(front.accept()).await else { return front };
+            let Some(accepted) = end.run_until_cancelled(front.accept()).await else { return front };
             match accepted {
                 Ok(stream) => self.receive(stream),
                 Err(error) if concerns_one_connection(&error) => {}
@@ -243,7 +256,6 @@ impl Shared {
                 Err(error) => {
                     tracing::error!(%error, "the socket failed");
                     self.stop(StopReason::Failed(format!("the socket failed: {error}")));
-                    self.closing.cancelled().await;
                     return front;
                 }
             }
@@ -360,12 +372,29 @@ impl Shared {
                 _ = counts.changed() => {}
                 _ = limits.changed() => {}
                 () = idle => {
-                    if !self.realms.is_busy() {
-                        return self.stop(StopReason::Idle);
+                    if self.end_if_unused().await {
+                        return;
                     }
+                    sleep(BUSY_PAUSE).await;
                 }
             }
         }
+    }
+
+    /// Stops unless somebody came in at the last moment, or works in a realm without being connected.
+    async fn end_if_unused(self: &Arc<Self>) -> bool {
+        let Some(front) = self.take_front().await else { return true };
+        if *self.connections.counts().borrow() == 0 && !self.realms.is_busy() {
+            self.stop_with(StopReason::Idle, Some(front));
+            return true;
+        }
+        self.accept_at(front);
+        let is_serving = *self.phase.borrow() == Phase::Serving;
+        // Whoever ended that meanwhile may have found nothing to end.
+        if !is_serving && let Some(front) = self.take_front().await {
+            self.close(front, false);
+        }
+        false
     }
 
     fn reload(&self, limits: ServiceLimits, mut bridge: BridgeConfig) {
@@ -380,8 +409,12 @@ impl Shared {
 
     /// Begins to stop, unless that has begun.
     fn stop(self: &Arc<Self>, reason: StopReason) {
-        let drain = if reason == StopReason::Idle { Duration::ZERO } else { self.limits.borrow().drain };
-        let deadline = Instant::now() + drain;
+        self.stop_with(reason, None);
+    }
+
+    /// The same where accepting has ended already.
+    fn stop_with(self: &Arc<Self>, reason: StopReason, front: Option<FrontSocket>) {
+        let deadline = Instant::now() + self.limits.borrow().drain;
         let has_begun = self.phase.send_if_modified(|phase| {
             let begins = *phase == Phase::Serving;
             if begins {
@@ -395,12 +428,20 @@ impl Shared {
         if has_begun {
             tracing::info!(%reason, "the service stops");
             self.system.manager.stopping();
-            tokio::spawn(Arc::clone(self).wind_down(reason, deadline));
+            tokio::spawn(Arc::clone(self).wind_down(reason, deadline, front));
+        } else if let Some(front) = front {
+            self.close(front, false);
         }
     }
 
-    async fn wind_down(self: Arc<Self>, reason: StopReason, deadline: Instant) {
-        self.close_front(reason == StopReason::HandedOver).await;
+    async fn wind_down(self: Arc<Self>, reason: StopReason, deadline: Instant, front: Option<FrontSocket>) {
+        let front = match front {
+            Some(front) => Some(front),
+            None => self.take_front().await,
+        };
+        if let Some(front) = front {
+            self.close(front, reason == StopReason::HandedOver);
+        }
         if reason == StopReason::HandedOver {
             // The successor serves alone from now on, and opens the realms when they are closed here.
             lock(&self.lock).take();
@@ -410,11 +451,14 @@ impl Shared {
             let _ = timeout_at(deadline, counts.wait_for(|count| *count == 0)).await;
             self.phase.send_replace(Phase::Stopping { deadline });
         }
+        self.realms.give_up_opening();
         self.tasks.close();
         let ended = timeout_at(deadline + LAST_WORDS, self.tasks.wait());
         if self.cut.run_until_cancelled(ended).await.is_none_or(|ended| ended.is_err()) {
             self.cut.cancel();
-            self.tasks.wait().await;
+            if timeout(LAST_WORDS, self.tasks.wait()).await.is_err() {
+                tracing::error!("a connection does not end; it is left behind");
+            }
         }
         self.close_realms().await;
         lock(&self.lock).take();
@@ -422,16 +466,22 @@ impl Shared {
         self.phase.send_replace(Phase::Stopped(reason));
     }
 
-    /// Accepts nobody any more. Who had connected before is served while a successor is there for the others, and
-    /// turned away otherwise; where a manager keeps the socket, it waits for the next start.
-    async fn close_front(self: &Arc<Self>, has_successor: bool) {
-        self.closing.cancel();
-        let accepting = lock(&self.accepting).take();
-        let Some(accepting) = accepting else { return };
-        let front = match accepting.await {
-            Ok(front) => front,
-            Err(error) => return tracing::error!(%error, "accepting connections failed"),
-        };
+    /// Accepts nobody any more.
+    async fn take_front(&self) -> Option<FrontSocket> {
+        let Accepting { task, end } = lock(&self.accepting).take()?;
+        end.cancel();
+        match task.await {
+            Ok(front) => Some(front),
+            Err(error) => {
+                tracing::error!(%error, "accepting connections failed");
+                None
+            }
+        }
+    }
+
+    /// Listens no more. Who had connected before is served while a successor is there for the others, and turned away
+    /// otherwise; where a manager keeps the socket, it waits for the next start.
+    fn close(self: &Arc<Self>, front: FrontSocket, has_successor: bool) {
         if self.manager_kind.is_some() {
             return;
         }

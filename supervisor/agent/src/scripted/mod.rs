@@ -68,6 +68,11 @@ impl ScriptedModel {
         Self { next: AtomicUsize::new(position), ..Self::new(script) }
     }
 
+    /// How many steps have been taken: from there a run [goes on](Self::starting_at).
+    pub fn position(&self) -> usize {
+        self.next.load(Ordering::Relaxed)
+    }
+
     /// A run that stands in for another model: it tells this availability and plays all the same.
     pub fn with_availability(script: Script, availability: Availability) -> Self {
         Self { script, next: AtomicUsize::new(0), availability }

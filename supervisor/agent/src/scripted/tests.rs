@@ -423,3 +423,14 @@ proptest! {
         prop_assert_eq!(characters, text.graphemes(true).count());
     }
 }
+
+#[tokio::test]
+async fn a_run_goes_on_from_its_position() {
+    let steps = json!([{"text": "a"}, {"text": "b"}]);
+    let model = ScriptedModel::new(script(&steps));
+    assert_eq!(model.position(), 0);
+    let _ = step(&model, request(TranscriptView::default())).await;
+    let next = ScriptedModel::starting_at(script(&steps), model.position());
+    let (outcome, _) = step(&next, request(TranscriptView::default())).await;
+    assert_eq!(outcome.unwrap().content, StepContent::Text("b".into()));
+}

@@ -32,6 +32,11 @@ impl Transcript {
         Arc::make_mut(&mut self.entries).push(Arc::new(entry));
     }
 
+    /// Appends these entries.
+    pub fn extend(&mut self, entries: &[Arc<Entry>]) {
+        Arc::make_mut(&mut self.entries).extend_from_slice(entries);
+    }
+
     /// Drops all entries from `len` on.
     pub fn truncate(&mut self, len: usize) {
         if len < self.entries.len() {

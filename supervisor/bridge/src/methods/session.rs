@@ -1,19 +1,21 @@
 //! `session/*`: agents with their own conversations.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use oam_agent::{
-    Agent, AgentError, AgentSetup, Compaction, StepInfo, ToolChoice, ToolRecord, TurnOptions, TurnResponse,
-    Usage, check_tool_names, transcript::json::SavedTranscript,
+    Agent, AgentError, AgentSetup, Compaction, FinishedCompaction, StepInfo, ToolChoice, ToolRecord,
+    TurnOptions, TurnResponse, Usage, check_tool_names, transcript::json::SavedTranscript,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    at_end::AtEnd,
     coding::{self, SessionOptions, ToolAdvice},
     config::ModelUse,
     message::{BridgeError, EventContext, Members, Payload},
-    queue::OperationQueue,
+    queue::{Operation, OperationQueue},
+    realm::{SessionRecorder, SessionTools},
     registry::{MethodRegistry, MethodSet, Reply, Request},
     session::{Session, SessionId},
     timestamp,
@@ -48,6 +50,22 @@ impl MethodSet for SessionMethods {
     }
 }
 
+/// The result of an operation of the session.
+fn queued<F>(
+    session: Arc<Session>,
+    work: impl FnOnce(Arc<Session>, Operation) -> F + Send + 'static,
+) -> Result<Reply, BridgeError>
+where
+    F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
+{
+    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+        let ended = AtEnd(|| session.operation_ended());
+        let result = work(Arc::clone(&session), operation).await;
+        drop(ended);
+        result
+    })
+}
+
 /// `{"session"}`: the answer of methods that only do something.
 #[derive(Serialize)]
 struct Done<'a> {
@@ -73,13 +91,15 @@ fn create(request: Request) -> Result<Reply, BridgeError> {
 
     let SavedTranscript { setup, transcript } = history.unwrap_or_default();
     let mut tools = tool_set.tools;
+    let mut tools_of_history = None;
     warnings.extend(tool_set.warnings);
     let mut setup_instructions = instructions;
     if let Some(saved) = setup {
         if !params.has("instructions") {
-            setup_instructions = saved.instructions;
+            setup_instructions.clone_from(&saved.instructions);
         }
         if !params.has("tools") {
+            tools_of_history = Some(saved.clone());
             tools = coding::restored_tools(saved.tools, options.tool_timeout, &mut warnings);
         }
     }
@@ -100,13 +120,24 @@ fn create(request: Request) -> Result<Reply, BridgeError> {
         history: transcript,
         options: options.agent,
     };
+    let created_at = SystemTime::now();
+    let recorder = bridge.realm().keeper(&id).map(|keeper| {
+        let tools = match tools_of_history {
+            Some(saved) => SessionTools::of_history(saved),
+            None => SessionTools::Defined(
+                params.get("tools").and_then(Value::as_array).cloned().unwrap_or_default().into(),
+            ),
+        };
+        SessionRecorder::new(keeper, created_at, params, tools, choice.script.clone())
+    });
     let session = Session {
         id: id.clone(),
         agent: Agent::new(choice.model, setup)?,
         queue: OperationQueue::new(format!("session '{id}'")),
         model: choice.kind,
         tool_timeout: options.tool_timeout,
-        created_at: std::time::SystemTime::now(),
+        created_at,
+        recorder,
     };
     sessions.insert(session, config.max_sessions)?;
     Reply::now(&WithWarnings { session: &id, warnings })
@@ -138,8 +169,7 @@ fn respond(request: Request) -> Result<Reply, BridgeError> {
         warnings.extend(converted.warnings);
         Arc::new(converted.schema)
     });
-    let queue = Arc::clone(&session.queue);
-    Reply::queued(&queue, move |operation| async move {
+    queued(session, move |session, operation| async move {
         let members = Members::new().with("session", &session.id).with("requestId", &id);
         let turn = ClientTurn {
             bridge: &bridge,
@@ -147,10 +177,8 @@ fn respond(request: Request) -> Result<Reply, BridgeError> {
             operation: Some(operation),
         };
         let options = TurnOptions { policy, schema, stream, ..TurnOptions::default() };
-        let TurnResponse { text, structured, tool_calls, usage, steps, .. } = turn
-            .run(&session.agent, &prompt, &options)
-            .await
-            .map_err(|error| turn_error(error, &session.id))?;
+        let TurnResponse { text, structured, tool_calls, usage, steps, .. } =
+            turn.run_in(&session, &prompt, &options).await.map_err(|error| turn_error(error, &session.id))?;
         Ok(Payload::of(&RespondResult {
             session: &session.id,
             text: &text,
@@ -220,16 +248,16 @@ struct ListedSession {
 impl ListedSession {
     fn of(session: &Session) -> Self {
         let pending_operations = session.queue.pending();
-        Self {
+        session.look(|agent| Self {
             session: session.id.clone(),
             model: session.model.clone(),
-            instructions: session.agent.instructions(),
-            tools: session.agent.tools().iter().map(|tool| tool.name().to_string()).collect(),
+            instructions: agent.instructions(),
+            tools: agent.tools().iter().map(|tool| tool.name().to_string()).collect(),
             busy: pending_operations > 0,
             pending_operations,
-            entries: session.agent.entry_count(),
+            entries: agent.entry_count(),
             created_at: timestamp::iso8601(session.created_at),
-        }
+        })
     }
 }
 
@@ -240,14 +268,14 @@ fn transcript(request: Request) -> Result<Reply, BridgeError> {
         transcript: SavedTranscript,
     }
     let session = request.bridge.realm().sessions.named(&request.params)?;
-    Reply::now(&Saved { session: &session.id, transcript: session.agent.saved_transcript() })
+    Reply::now(&Saved { session: &session.id, transcript: session.look(Agent::saved_transcript) })
 }
 
 fn reset(request: Request) -> Result<Reply, BridgeError> {
     let session = request.bridge.realm().sessions.named(&request.params)?;
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.reset().await;
+        session.reset().await;
         Ok(Payload::of(&Done { session: &session.id }))
     })
 }
@@ -255,9 +283,9 @@ fn reset(request: Request) -> Result<Reply, BridgeError> {
 fn set_instructions(request: Request) -> Result<Reply, BridgeError> {
     let session = request.bridge.realm().sessions.named(&request.params)?;
     let instructions = request.params.optional_string("instructions")?.map(Arc::from);
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.set_instructions(instructions);
+        session.set_instructions(instructions);
         Ok(Payload::of(&Done { session: &session.id }))
     })
 }
@@ -265,9 +293,9 @@ fn set_instructions(request: Request) -> Result<Reply, BridgeError> {
 fn set_context_note(request: Request) -> Result<Reply, BridgeError> {
     let session = request.bridge.realm().sessions.named(&request.params)?;
     let note = request.params.optional_string("note")?.map(Arc::from);
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.set_context_note(note);
+        session.set_context_note(note);
         Ok(Payload::of(&Done { session: &session.id }))
     })
 }
@@ -278,9 +306,9 @@ fn set_tools(request: Request) -> Result<Reply, BridgeError> {
     check_tool_names(&set.tools)?;
     let mut warnings = set.warnings;
     warnings.extend(coding::tool_count_warning(set.tools.len(), ToolAdvice::Narrow));
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
+    queued(session, move |session, operation| async move {
         operation.commit()?;
-        session.agent.set_tools(set.tools)?;
+        session.set_tools(set.tools, request.params.array("tools")?)?;
         Ok(Payload::of(&WithWarnings { session: &session.id, warnings }))
     })
 }
@@ -300,11 +328,13 @@ fn compact(request: Request) -> Result<Reply, BridgeError> {
         summary_instructions: request.params.optional_string("summaryInstructions")?.map(str::to_owned),
         ..defaults
     };
-    Reply::queued(&Arc::clone(&session.queue), move |operation| async move {
-        let summary = session
-            .agent
-            .compact(&compaction, |_| operation.commit().map_err(|_| AgentError::Cancelled))
-            .await?;
+    queued(session, move |session, operation| async move {
+        let commit = |compaction: FinishedCompaction<'_>| {
+            operation.commit().map_err(|_| AgentError::Cancelled)?;
+            session.keep_compaction(compaction);
+            Ok(())
+        };
+        let summary = session.agent.compact(&compaction, commit).await?;
         Ok(Payload::of(&Compacted { session: &session.id, summary: summary.as_deref() }))
     })
 }

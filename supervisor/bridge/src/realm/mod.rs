@@ -8,7 +8,11 @@ mod keeper;
 mod loader;
 mod membership;
 mod name;
+mod npc_record;
 mod record;
+mod said;
+mod script_position;
+mod session_record;
 mod subscriptions;
 mod world_record;
 
@@ -28,7 +32,9 @@ pub(crate) use keeper::Keeper;
 pub use loader::{LoadError, RealmLoader};
 pub(crate) use membership::Membership;
 pub use name::{InvalidRealmName, RealmName};
+pub(crate) use npc_record::NpcRecorder;
 pub use record::UnreadableRecord;
+pub(crate) use session_record::{SessionRecorder, Tools as SessionTools};
 pub(crate) use subscriptions::{Subscription, SubscriptionId, Subscriptions};
 
 /// Where a host keeps the realms that connections share.

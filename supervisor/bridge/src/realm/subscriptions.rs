@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    ptr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -63,10 +62,10 @@ impl Subscriptions {
     }
 
     /// Ends the subscriptions to this world; returns how many there were.
-    pub(crate) fn end_those_of(&self, world: &GameWorld) -> usize {
+    pub(crate) fn end_those_of(&self, world: &Arc<GameWorld>) -> usize {
         let subscriptions = &mut self.lock().by_id;
         let before = subscriptions.len();
-        subscriptions.retain(|_, subscription| !ptr::eq(&*subscription.world, world));
+        subscriptions.retain(|_, subscription| !Arc::ptr_eq(&subscription.world, world));
         before - subscriptions.len()
     }
 

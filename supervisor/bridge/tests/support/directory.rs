@@ -43,11 +43,21 @@ impl Directory {
         client
     }
 
-    /// Forgets what it has in memory, as if the host's process had ended. Journals stay.
-    pub(crate) fn forget(&self) {
-        for realm in self.open.lock().unwrap().drain() {
-            realm.1.close();
-        }
+    /// What a host finds that starts after this one was killed now.
+    pub(crate) fn after_a_crash(&self) -> Arc<Self> {
+        self.after_a_crash_with(self.config.clone())
+    }
+
+    /// The same for a host that is configured like this.
+    pub(crate) fn after_a_crash_with(&self, config: BridgeConfig) -> Arc<Self> {
+        let journals = self.journals.lock().unwrap();
+        let copies = journals.iter().map(|(name, journal)| (name.clone(), journal.copy())).collect();
+        Arc::new(Self {
+            rewriting: self.rewriting,
+            config,
+            open: Mutex::default(),
+            journals: Mutex::new(copies),
+        })
     }
 
     pub(crate) fn journal(&self, realm: &str) -> Arc<MemoryJournal> {

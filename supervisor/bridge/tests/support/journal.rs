@@ -27,7 +27,7 @@ pub(crate) struct MemoryJournal {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct State {
     /// In the order of their creation, each entry with its place in the order of all.
     objects: Vec<(ObjectName, Vec<(Sequence, Entry)>)>,
@@ -41,6 +41,12 @@ struct State {
 impl MemoryJournal {
     pub(crate) fn new(rewriting: Rewriting) -> Arc<Self> {
         Arc::new(Self { rewriting, state: Mutex::default() })
+    }
+
+    /// Another journal with the same entries.
+    pub(crate) fn copy(&self) -> Arc<Self> {
+        let state = State { failure: None, refuses: false, ..self.state().clone() };
+        Arc::new(Self { rewriting: self.rewriting, state: Mutex::new(state) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -4,7 +4,9 @@
 mod client;
 mod directory;
 mod journal;
+mod view;
 
 pub(crate) use client::Client;
 pub(crate) use directory::Directory;
 pub(crate) use journal::{Entry, MemoryJournal, Rewriting};
+pub(crate) use view::seen;

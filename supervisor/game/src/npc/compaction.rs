@@ -5,10 +5,13 @@
 
 use std::sync::{MutexGuard, PoisonError};
 
-use oam_agent::{Compaction, ErrorCode, ModelError, Speakers, SummaryKeeper};
+use oam_agent::{
+    Compaction, ErrorCode, FinishedCompaction, ModelError, Speakers, SummaryKeeper,
+    transcript::json::SavedTranscript,
+};
 use tokio::{sync::OwnedMutexGuard, task::AbortHandle};
 
-use super::Npc;
+use super::{Npc, NpcChange};
 use crate::wording;
 
 /// What runs in the background for a character. It keeps the character alive until it ends.
@@ -70,8 +73,8 @@ impl Npc {
 
     async fn compact(&self, compaction: &Compaction) {
         let agent = &self.inner.agent;
-        let keep_summary = |summary: &str| {
-            let summary = summary.trim();
+        let keep_summary = |compaction: FinishedCompaction<'_>| {
+            let summary = compaction.summary.trim();
             if summary.is_empty() {
                 let message = "The model gave an empty summary.";
                 return Err(ModelError::new(ErrorCode::GenerationFailed, message).into());
@@ -80,6 +83,12 @@ impl Npc {
             let character = self.character();
             character.mind.set_summary(summary.to_owned());
             agent.set_context_note(character.memory_note());
+            compaction.keep();
+            self.tell(|| {
+                let SavedTranscript { setup, transcript } = agent.saved_transcript();
+                let first_kept = transcript.first().map(|entry| entry.id.clone());
+                NpcChange::Compacted { first_kept, setup, summary }
+            });
             Ok(())
         };
         if let Err(error) = agent.compact(compaction, keep_summary).await {

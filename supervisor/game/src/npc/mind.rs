@@ -54,10 +54,12 @@ impl Mind {
         memory.change_relationship(delta, staged)
     }
 
-    /// Applies what is staged.
-    pub(super) fn apply_staged(&self, max_facts: usize) {
+    /// Applies what is staged. Returns whether it changes anything.
+    pub(super) fn apply_staged(&self, max_facts: usize) -> bool {
         let State { memory, staged } = &mut *self.lock();
+        let is_change = *staged != MemoryChanges::default();
         memory.apply(std::mem::take(staged), max_facts);
+        is_change
     }
 
     /// Forgets what is staged.

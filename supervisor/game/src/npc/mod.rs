@@ -1,13 +1,15 @@
 //! Characters that converse.
 //!
 //! An [`Npc`] is a character sheet, a memory and a conversation. [`talk`] runs a turn of dialogue, [`bark`] has the
-//! character say something by the way, [`compaction`] keeps long conversations short. What a character is lies in
+//! character say something by the way, [`compaction`] keeps long conversations short, a [`keeper`] writes down what
+//! becomes of it. What a character is lies in
 //! [`character`]; the conversation lies in an [`Agent`], which is told before each turn what the character has become.
 
 mod bark;
 mod character;
 mod compaction;
 mod host;
+mod keeper;
 mod memory_tools;
 mod mind;
 mod options;
@@ -18,13 +20,17 @@ mod tests;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oam_agent::{
-    Agent, AgentOptions, AgentSetup, Model, Tool, ToolName,
-    transcript::{Transcript, json::SavedTranscript},
+    Agent, AgentError, AgentOptions, AgentSetup, IdleConversation, Model, Tool, ToolName,
+    transcript::{
+        Transcript,
+        json::{SavedSetup, SavedTranscript},
+    },
 };
 use serde::Serialize;
 
 pub use character::NpcError;
 pub use host::DialogueHost;
+pub use keeper::{NpcChange, NpcKeeper};
 pub use options::{MemoryTools, NpcOptions, ReplyFormat};
 pub use talk::{DialogueTurn, PlayerLine};
 
@@ -51,6 +57,8 @@ pub struct NpcSetup {
     pub options: NpcOptions,
     /// A conversation to go on with.
     pub history: Transcript,
+    /// Hears what becomes of it.
+    pub keeper: Option<Arc<dyn NpcKeeper>>,
 }
 
 impl NpcSetup {
@@ -63,6 +71,7 @@ impl NpcSetup {
             memory: Memory::default(),
             options: NpcOptions::default(),
             history: Transcript::default(),
+            keeper: None,
         }
     }
 }
@@ -105,6 +114,7 @@ struct Inner {
     /// Held by whatever is changing the conversation: a turn, a reset, the compaction after a turn.
     conversation: Arc<tokio::sync::Mutex<()>>,
     background: Mutex<Background>,
+    keeper: Option<Arc<dyn NpcKeeper>>,
 }
 
 /// A character as it is saved (docs/PROTOCOL.md, `npc/state`).
@@ -162,7 +172,24 @@ impl Npc {
 
     /// An NPC on `model`. Fails when tools share a name, or when a tool that the options name is missing.
     pub fn new(model: Arc<dyn Model>, setup: NpcSetup) -> Result<Self, NpcError> {
-        let NpcSetup { persona, tools, world, memory, options, history } = setup;
+        Self::with_agent(setup, |setup| Agent::new(model, setup))
+    }
+
+    /// An NPC that goes on where another one ended, of which instructions and tools in force were `in_force`: both have the
+    /// same [saved](Self::save) transcript. Fails like [`new`](Self::new).
+    pub fn restored(
+        model: Arc<dyn Model>,
+        setup: NpcSetup,
+        in_force: Option<SavedSetup>,
+    ) -> Result<Self, NpcError> {
+        Self::with_agent(setup, |setup| Agent::restored(model, setup, in_force))
+    }
+
+    fn with_agent(
+        setup: NpcSetup,
+        agent: impl FnOnce(AgentSetup) -> Result<Agent, AgentError>,
+    ) -> Result<Self, NpcError> {
+        let NpcSetup { persona, tools, world, memory, options, history, keeper } = setup;
         let character = Character::new(NpcDraft { persona, memory, options, tools }, world.as_ref())?;
         let Briefing { instructions, memory_note, tools } = character.briefing();
         let setup = AgentSetup {
@@ -172,10 +199,10 @@ impl Npc {
             history,
             options: AgentOptions::default(),
         };
-        let agent = Agent::new(model, setup).map_err(|error| NpcError::Tools(error.to_string()))?;
+        let agent = agent(setup).map_err(|error| NpcError::Tools(error.to_string()))?;
         let (conversation, background) = (Arc::default(), Mutex::default());
         let character = Mutex::new(character);
-        Ok(Self { inner: Arc::new(Inner { agent, world, character, conversation, background }) })
+        Ok(Self { inner: Arc::new(Inner { agent, world, character, conversation, background, keeper }) })
     }
 
     fn character(&self) -> MutexGuard<'_, Character> {
@@ -229,31 +256,39 @@ impl Npc {
         let mut draft = character.draft();
         revise(&mut draft)?;
         character.revise(draft, self.inner.world.as_ref())?;
+        let revised = self.inner.keeper.is_some().then(|| character.draft());
+        if let Some(draft) = &revised {
+            self.tell(|| NpcChange::Revised(draft));
+        }
         Ok(())
     }
 
     /// Clears the conversation, and the memory if asked.
     pub async fn reset(&self, clear_memory: bool) {
         let _conversation = self.inner.conversation.lock().await;
-        let note = || {
+        let reset = |conversation: IdleConversation<'_>| {
             let character = self.character();
             if clear_memory {
                 character.mind.set_memory(Memory::default());
             }
-            character.memory_note()
+            conversation.clear(character.memory_note());
+            self.tell(|| NpcChange::Reset { setup: self.inner.agent.saved_transcript().setup, clear_memory });
         };
-        self.inner.agent.reset_with_note(note).await;
+        self.inner.agent.reset_with(reset).await;
     }
 
     /// The character to save, as it is at one moment; a turn in progress is not part of it. [Settle](Self::settle)
     /// first to have what is under way.
     pub fn save(&self) -> NpcState {
-        let character = self.character();
+        self.state(&self.character())
+    }
+
+    fn state(&self, character: &Character) -> NpcState {
         NpcState {
             version: Self::STATE_VERSION,
             persona: character.persona.clone(),
             memory: character.mind.memory(),
-            transcript: self.inner.agent.saved_transcript().without_unfinished_turn(),
+            transcript: self.inner.agent.settled_transcript(),
             options: NpcOptions::clone(&character.options),
         }
     }

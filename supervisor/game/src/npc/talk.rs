@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use oam_agent::{
-    AgentError, ToolCall, ToolChoice, ToolOutput, ToolPolicy, ToolRecord, TurnClient, TurnEvent, TurnHost,
-    TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
+    AgentError, FinishedTurn, ToolCall, ToolChoice, ToolOutput, ToolPolicy, ToolRecord, TurnClient,
+    TurnEvent, TurnHost, TurnOptions, TurnResponse, Usage, schema::GenerationSchema,
 };
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{DialogueHost, Npc, NpcOptions, character::Briefing, options::ReplyFormat};
+use super::{DialogueHost, Npc, NpcChange, NpcOptions, character::Briefing, options::ReplyFormat};
 use crate::{
     emotion::Emotion,
     memory::Relationship,
@@ -85,7 +85,7 @@ impl Npc {
         let conversation = Arc::clone(&self.inner.conversation).lock_owned().await;
         let scene = self.set_scene(player)?;
         let stream = player.stream.then(ReplyStream::default);
-        let mut ear = Ear { host, reader: &scene.reader, stream, records: Vec::new() };
+        let mut ear = Ear { npc: self, scene: &scene, host, stream, records: Vec::new() };
         match self.ask(&scene, &mut ear).await {
             Ok(response) => {
                 let turn = self.conclude(response, &scene.options, ear);
@@ -154,15 +154,26 @@ impl Npc {
         self.inner.agent.respond_with(&prompt, &options, ear).await
     }
 
-    /// The turn stands: memory changes are applied, the reply is read.
+    /// The turn stands: memory changes are applied with its entries.
+    fn record(&self, turn: FinishedTurn<'_>, options: &NpcOptions) {
+        let character = self.character();
+        let start = turn.start();
+        turn.keep();
+        let is_change = character.mind.apply_staged(usize::try_from(options.max_facts).unwrap_or(0));
+        self.tell(|| {
+            let said = self.inner.agent.saved_since(start);
+            NpcChange::Turn { start, said, memory: is_change.then(|| character.mind.memory()) }
+        });
+    }
+
+    /// The reply to the turn is read.
     fn conclude(&self, response: TurnResponse, options: &NpcOptions, ear: Ear<'_>) -> DialogueTurn {
         let TurnResponse { text, structured, usage, .. } = response;
         let mut reply = match &structured {
-            Some(value) => ear.reader.structured(value),
-            None => ear.reader.text(&text),
+            Some(value) => ear.scene.reader.structured(value),
+            None => ear.scene.reader.text(&text),
         };
         let mut character = self.character();
-        character.mind.apply_staged(usize::try_from(options.max_facts).unwrap_or(0));
         let is_fallback = reply.line.is_empty();
         if is_fallback {
             reply.line = character.next_fallback_line(&options.fallback_lines);
@@ -178,7 +189,7 @@ impl Npc {
             return Err(AgentError::Cancelled);
         }
         let mut character = self.character();
-        let reply = ear.reader.fallback(character.next_fallback_line(&options.fallback_lines));
+        let reply = ear.scene.reader.fallback(character.next_fallback_line(&options.fallback_lines));
         let relationship = character.mind.relationship();
         drop(character);
         Ok(ear.finish(reply, relationship, true, Usage::default()))
@@ -187,8 +198,9 @@ impl Npc {
 
 /// Listens to the attempts of a turn: keeps their calls, and tells the host how the reply grows.
 struct Ear<'a> {
+    npc: &'a Npc,
+    scene: &'a Scene,
     host: &'a mut dyn DialogueHost,
-    reader: &'a ReplyReader,
     /// `None` when the host does not want to hear.
     stream: Option<ReplyStream>,
     records: Vec<Arc<ToolRecord>>,
@@ -229,8 +241,10 @@ impl TurnHost for Ear<'_> {
         let Some(stream) = &mut self.stream else { return };
         let heard = match &event {
             TurnEvent::ModelStep { .. } => return,
-            TurnEvent::Text(event) => event.text.read(|text| stream.show(self.reader.text_so_far(text))),
-            TurnEvent::Partial { value } => stream.show(self.reader.structured_so_far(value)),
+            TurnEvent::Text(event) => {
+                event.text.read(|text| stream.show(self.scene.reader.text_so_far(text)))
+            }
+            TurnEvent::Partial { value } => stream.show(self.scene.reader.structured_so_far(value)),
             TurnEvent::ToolCallStarted { call, execution } => {
                 let (call, execution) = (Arc::clone(call), *execution);
                 return self.host.event(DialogueEvent::ToolCallStarted { call, execution });
@@ -260,5 +274,9 @@ impl TurnClient for Ear<'_> {
 
     fn commit(&mut self) -> bool {
         self.host.commit()
+    }
+
+    fn record(&mut self, turn: FinishedTurn<'_>) {
+        self.npc.record(turn, &self.scene.options);
     }
 }

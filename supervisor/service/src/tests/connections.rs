@@ -125,3 +125,21 @@ async fn what_a_client_that_died_had_asked_for_is_cancelled() {
     until(|| service.open_connections() == 0).await;
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_protocol_names_every_member_of_the_status() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/PROTOCOL.md")).unwrap();
+    let (_, section) = text.split_once("### The service's methods").unwrap();
+    let (section, _) = section.split_once("\n### ").unwrap();
+    let home = Home::new();
+    let service = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    let status = client.call("service/status", json!({})).await.unwrap();
+    let objects = [&status, &status["connections"][0], &status["realms"][0], &status["store"]];
+    for name in objects.iter().flat_map(|object| object.as_object().unwrap().keys()) {
+        assert!(section.contains(&format!("`{name}`")), "{name}");
+    }
+    drop(client);
+    service.stop().await;
+}

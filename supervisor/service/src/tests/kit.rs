@@ -144,9 +144,4 @@ pub(super) async fn until(mut is_so: impl FnMut() -> bool) {
     .await;
 }
 
-/// What a session is made of that answers with this.
-pub(super) fn scripted(answer: &str) -> Value {
-    json!({"model": {"type": "scripted", "script": [answer]}})
-}
-
 pub(super) type Shared<T> = Arc<std::sync::Mutex<T>>;

@@ -4,7 +4,10 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use serde_json::json;
 
-use super::kit::{Home, start, until, within_patience};
+use super::{
+    kit::{Home, start, until, within_patience},
+    starts::in_a_process_of_its_own,
+};
 use crate::{ServiceConfig, ServiceLimits, StopReason};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,6 +53,26 @@ async fn a_realm_outlives_its_connections_and_the_service() {
     let status = client.call("service/status", json!({})).await.unwrap();
     assert_eq!(status["realms"][0]["worlds"], 1);
     assert_eq!(status["connections"][0]["realm"], "castle");
+    drop(client);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_service_had_answered_is_there() {
+    let home = Home::new();
+    let mut killed = in_a_process_of_its_own(&home).await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    client.call("world/create", json!({"world": "w"})).await.unwrap();
+    for gold in 1..=20 {
+        client.call("world/set", json!({"world": "w", "path": "gold", "value": gold})).await.unwrap();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let service = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    assert_eq!(client.call("world/get", json!({"world": "w"})).await.unwrap()["value"], json!({"gold": 20}));
     drop(client);
     service.stop().await;
 }

@@ -5,12 +5,12 @@ use std::{
     io::{BufRead, BufReader},
     os::unix::{fs::PermissionsExt, net::UnixListener},
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use serde_json::json;
 
-use super::kit::{Home, start, within_patience};
+use super::kit::{Home, start, until, within_patience};
 use crate::{Activation, Manager, ServiceConfig, ServiceError};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,16 +94,22 @@ async fn a_service_until_it_is_killed() {
     service.stopped().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_one_leaves_behind_is_replaced() {
-    let home = Home::new();
-    let mut killed = Command::new(std::env::current_exe().unwrap())
+/// That service, listening.
+pub(super) async fn in_a_process_of_its_own(home: &Home) -> Child {
+    let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "tests::starts::a_service_until_it_is_killed", "--ignored"])
         .env("OAM_TEST_HOME", home.path())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    super::kit::until(|| home.socket().exists()).await;
+    until(|| std::os::unix::net::UnixStream::connect(home.socket()).is_ok()).await;
+    child
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_one_leaves_behind_is_replaced() {
+    let home = Home::new();
+    let mut killed = in_a_process_of_its_own(&home).await;
     let refused = start(home.config()).await.unwrap_err();
     assert!(refused.to_string().starts_with(&format!("process {} serves", killed.id())), "{refused}");
     killed.kill().unwrap();

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use open::OpenTranscript;
 
-use super::{EntryContent, EntryId, Transcript};
+use super::{EntryId, Transcript};
 use crate::tool::ToolDefinition;
 
 /// What the envelope's `type` says.
@@ -55,6 +55,16 @@ pub struct UnreadableTool {
     pub reason: String,
 }
 
+/// What was said cannot follow: entries before it are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("The transcript has {len} entries, so what begins at entry {start} cannot follow.")]
+pub struct MissingEntries {
+    /// Where it begins.
+    pub start: usize,
+    /// How many entries there are.
+    pub len: usize,
+}
+
 impl SavedTranscript {
     /// Reads a saved transcript: the envelope in version 1 or 1.1, or an object that holds it as `transcript` (a
     /// whole `session/transcript` result, a file of `fm respond --save-transcript`).
@@ -65,17 +75,27 @@ impl SavedTranscript {
         read::saved_transcript(value).map_err(|problem| problem.to_string())
     }
 
-    /// The same without a turn that has no answer yet.
-    #[must_use]
-    pub fn without_unfinished_turn(mut self) -> Self {
-        let transcript = &mut self.transcript;
-        let last_prompt = (0..transcript.len()).rev().find(|index| transcript.starts_turn(*index));
-        if let Some(prompt) = last_prompt
-            && !transcript[prompt..].iter().any(|entry| matches!(entry.content, EntryContent::Response(_)))
-        {
-            transcript.truncate(prompt);
+    /// Says again what an agent [said](crate::Agent::saved_since) from the entry at `start` on. Fails when entries before it
+    /// are missing.
+    pub fn follow(&mut self, start: usize, said: Self) -> Result<(), MissingEntries> {
+        if start > self.transcript.len() {
+            return Err(MissingEntries { start, len: self.transcript.len() });
         }
-        self
+        self.setup = said.setup;
+        self.transcript.truncate(start);
+        self.transcript.extend(&said.transcript);
+        Ok(())
+    }
+
+    /// Drops the entries before the first one that a compaction kept, as it did; all of them when it kept none.
+    pub fn compact(&mut self, first_kept: Option<&EntryId>, setup: Option<SavedSetup>) {
+        self.setup = setup;
+        let len = self.transcript.len();
+        let cut = match first_kept {
+            Some(id) => self.transcript.iter().position(|entry| entry.id == *id).unwrap_or(0),
+            None => len,
+        };
+        self.transcript.drop_front(cut);
     }
 
     /// The saved form as a value. To write it as text, serialize the transcript itself.

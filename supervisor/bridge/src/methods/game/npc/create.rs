@@ -1,5 +1,7 @@
 //! `npc/create` and `npc/restore`: two descriptions of an NPC, which is then made in the same way.
 
+use std::time::SystemTime;
+
 use oam_agent::transcript::json::SavedTranscript;
 use oam_game::{Memory, Npc, NpcError, NpcOptions, NpcSetup, Persona};
 use serde::Serialize;
@@ -11,6 +13,7 @@ use crate::{
     message::BridgeError,
     npc::{ClientNpc, NpcId, ToolDefinitions},
     params::Params,
+    realm::NpcRecorder,
     registry::{Reply, Request},
 };
 
@@ -121,6 +124,11 @@ fn add(
     let definitions: ToolDefinitions = tools.optional_array("tools")?.unwrap_or_default().into();
     let tool_set = coding::optional_tools(tools, "tools", options.tool_timeout)?;
     let world = world.map(|id| bridge.realm().worlds.get(id)).transpose()?;
+    let created_at = SystemTime::now();
+    let recorder = bridge.realm().keeper(&id).map(|keeper| {
+        let (model, world) = (params.get("model").cloned(), world.as_ref().map(|world| world.id.clone()));
+        NpcRecorder::new(keeper, created_at, model, world, choice.script.clone())
+    });
     warnings.extend(tool_set.warnings);
     warnings.extend(choice.availability_warning());
     let setup = NpcSetup {
@@ -130,12 +138,13 @@ fn add(
         memory,
         options,
         history: history.transcript,
+        keeper: recorder.clone().map(|recorder| recorder as _),
     };
     let npc = Npc::new(choice.model, setup).map_err(|error| unusable(&error, &options_path))?;
     let tools: Vec<String> = npc.tools().iter().map(|tool| tool.name().to_string()).collect();
     warnings.extend(coding::tool_count_warning(tools.len(), ToolAdvice::GiveFewer));
     let world = world.map(|world| world.id.clone());
-    let npc = ClientNpc::new(id.clone(), npc, world, choice.kind, definitions);
+    let npc = ClientNpc::new(id.clone(), npc, world, choice.kind, definitions, created_at, recorder);
     bridge.realm().npcs.insert(npc, bridge.config().max_npcs)?;
     Reply::now(&Created { npc: &id, tools, warnings })
 }

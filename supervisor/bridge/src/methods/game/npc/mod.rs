@@ -10,9 +10,11 @@ use oam_game::{DialogueTurn, Memory, NpcOptions, NpcOverview, NpcState, Persona,
 use serde::Serialize;
 
 use crate::{
+    at_end::AtEnd,
     coding,
     message::{BridgeError, EventContext, Members, Payload},
     npc::{ClientNpc, NpcId, ToolDefinitions},
+    queue::Operation,
     registry::{MethodRegistry, MethodSet, Reply, Request},
     timestamp,
     turn_host::ClientTurn,
@@ -47,6 +49,22 @@ impl MethodSet for NpcMethods {
     }
 }
 
+/// The result of an operation of the NPC.
+fn queued<F>(
+    npc: Arc<ClientNpc>,
+    work: impl FnOnce(Arc<ClientNpc>, Operation) -> F + Send + 'static,
+) -> Result<Reply, BridgeError>
+where
+    F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
+{
+    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+        let ended = AtEnd(|| npc.work_ended());
+        let result = work(Arc::clone(&npc), operation).await;
+        drop(ended);
+        result
+    })
+}
+
 /// `{"npc"}`: the answer of methods that only do something.
 #[derive(Serialize)]
 struct Done<'a> {
@@ -71,7 +89,7 @@ fn talk(request: Request) -> Result<Reply, BridgeError> {
         tool_choice: coding::tool_choice(&params, "toolChoice")?,
     };
     let warnings = params.unknown_members(TALK_MEMBERS);
-    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+    queued(npc, move |npc, operation| async move {
         let members = Members::new().with("npc", &npc.id).with("requestId", &id);
         let context = Arc::new(EventContext::new(EVENTS, members));
         let turn = ClientTurn { bridge: &bridge, context, operation: Some(operation) };
@@ -89,6 +107,7 @@ fn bark(request: Request) -> Result<Reply, BridgeError> {
     let npc = request.bridge.realm().npcs.named(&request.params)?;
     let situation = request.params.get("situation").cloned();
     Reply::later(async move {
+        let _ended = AtEnd(|| npc.work_ended());
         let line = npc.deleted.run_until_cancelled(npc.npc.bark(situation.as_ref())).await;
         let line = line.ok_or_else(|| BridgeError::cancelled("The NPC was deleted."))??;
         Ok(Payload::of(&Barked { npc: &npc.id, line }))
@@ -98,7 +117,7 @@ fn bark(request: Request) -> Result<Reply, BridgeError> {
 fn state(request: Request) -> Result<Reply, BridgeError> {
     let npc = request.bridge.realm().npcs.named(&request.params)?;
     if request.params.optional_bool("settle")?.unwrap_or(true) {
-        Reply::queued(&Arc::clone(&npc.queue), move |_| async move {
+        queued(npc, move |npc, _| async move {
             npc.npc.settle().await;
             Ok(Payload::of(&Saved::of(&npc)))
         })
@@ -138,7 +157,7 @@ impl<'a> Saved<'a> {
 fn reset(request: Request) -> Result<Reply, BridgeError> {
     let npc = request.bridge.realm().npcs.named(&request.params)?;
     let clear_memory = request.params.optional_bool("clearMemory")?.unwrap_or(false);
-    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+    queued(npc, move |npc, operation| async move {
         npc.npc.settle().await;
         operation.commit()?;
         npc.npc.reset(clear_memory).await;

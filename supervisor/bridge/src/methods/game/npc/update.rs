@@ -6,6 +6,7 @@ use oam_game::NpcDraft;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::queued;
 use crate::{
     coding::{self, ToolAdvice},
     merge_patch::merge_patch,
@@ -27,7 +28,7 @@ pub(super) fn update(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = request;
     let mut warnings = params.unknown_members(UPDATE_MEMBERS);
     let patches = Patches::read(&params)?;
-    Reply::queued(&Arc::clone(&npc.queue), move |operation| async move {
+    queued(npc, move |npc, operation| async move {
         if patches.memory.is_some() {
             // A summary that is being made would replace that of the patch.
             npc.npc.settle().await;

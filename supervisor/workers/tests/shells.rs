@@ -1,4 +1,5 @@
-//! Workers that die: what one has said counts, however soon it dies afterwards; and one can be killed on demand.
+//! Workers that are shells. What one has said counts, however soon it dies afterwards; one can be killed on demand; and how
+//! many steps they play is known.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{
@@ -47,10 +48,14 @@ fn request() -> StepRequest {
 }
 
 fn ready() -> FromWorker {
+    ready_for(1)
+}
+
+fn ready_for(parallel_steps: u32) -> FromWorker {
     FromWorker::Ready(Ready {
         protocol: PROTOCOL_VERSION,
         worker: WorkerInfo { name: "shell".into(), version: "1".into(), pid: 1 },
-        capabilities: Capabilities { parallel_steps: 1, ..Capabilities::default() },
+        capabilities: Capabilities { parallel_steps, ..Capabilities::default() },
         availability: Availability {
             available: true,
             reason: None,
@@ -115,4 +120,18 @@ async fn a_busy_worker_can_be_killed_and_an_idle_one_is_left_alone() {
     assert_eq!((counters.crashes.get("SIGKILL"), counters.replays), (Some(&1), 1));
     pool.stop().await;
     assert_eq!(pool.kill_busy_worker().await, None);
+}
+
+#[tokio::test]
+async fn a_pool_learns_from_its_workers_how_many_steps_it_plays_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ready, go] = ["ready", "go"].map(|name| folder.path().join(name));
+    write_frames(&ready, &[ready_for(4)]);
+    let script = "until test -e \"$2\"; do sleep 0.01; done; cat \"$1\" >&0; cat >/dev/null";
+    let pool = WorkerPool::start(PoolConfig { workers: 3, ..shell(script, [ready, go.clone()]) });
+    let mut parallel_steps = pool.parallel_steps();
+    assert_eq!(parallel_steps.borrow().get(), 3);
+    fs::write(go, "").unwrap();
+    assert_eq!(parallel_steps.wait_for(|count| count.get() != 3).await.unwrap().get(), 12);
+    pool.stop().await;
 }
