@@ -178,6 +178,7 @@ mod tests {
                 program: PathBuf::from(&program),
                 arguments: arguments.clone(),
                 socket: PathBuf::from("/run/oam.sock"),
+                output: PathBuf::from("/oam.out"),
                 path_variable: Some("/bin".to_owned()),
             };
             let unit = service(&installation).unwrap();

@@ -175,7 +175,8 @@ fn systemd_takes_the_units_whatever_the_paths_are() {
         let program = home.path(folder).join("oam");
         fs::create_dir(home.path(folder)).unwrap();
         fs::copy(oam_binary(), &program).unwrap();
-        let worker = shell_words::join([program.to_str().unwrap(), "worker", "scripted", "--script", "'\"\\%$"]);
+        let worker =
+            shell_words::join([program.to_str().unwrap(), "worker", "scripted", "--script", "'\"\\%$"]);
         let mut command = home.program(&program);
         command.args(["service", "install", "--print", "--for", "linux", "--", "--worker", &worker]);
         let shown = ended(command);

@@ -229,6 +229,15 @@ pub(crate) fn run(said: &RunArguments) -> ExitCode {
     if said.managed { run_managed(&starts, activation, serve) } else { ended(serve(activation).end) }
 }
 
+/// The end of a managed service whose command line cannot be used: that is a start that failed, too.
+pub(crate) fn refuse(failure: Failure) -> ExitCode {
+    let activation = Activation::of_process().map_err(|error| start_failure(&error));
+    match paths::data_folder() {
+        Ok(data) => run_managed(&StartList::beside(&data), activation, |_| Served::not(failure)),
+        Err(_) => ended(Err(failure)),
+    }
+}
+
 /// Runs it unless that has failed too often.
 fn run_managed(
     starts: &StartList,
