@@ -1,12 +1,8 @@
 //! Logs on standard error, as `--log-level` says.
 
-use std::{
-    fs, io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::Path,
-};
+use std::{io, path::Path};
 
-use oam_logging::{Guard, Queue, subscriber};
+use oam_logging::{Guard, LevelHandle, Queue, RotatingFile, Rotation, json_subscriber, subscriber};
 use tracing::level_filters::LevelFilter;
 
 /// How much is logged.
@@ -24,7 +20,7 @@ pub(crate) enum LogLevel {
 }
 
 impl LogLevel {
-    fn filter(self) -> LevelFilter {
+    pub(crate) fn filter(self) -> LevelFilter {
         match self {
             Self::Debug => LevelFilter::DEBUG,
             Self::Info => LevelFilter::INFO,
@@ -43,31 +39,31 @@ pub(crate) fn init(name: Option<&'static str>, level: LogLevel) -> io::Result<Gu
     Ok(guard)
 }
 
-/// Starts logging to the service's log, or to standard error where that cannot be written.
-pub(crate) fn init_service(path: Option<&Path>, level: LogLevel) -> io::Result<Guard> {
-    let Some(path) = path else { return init(Some("oam service"), level) };
-    match open_log(path) {
+/// The service's log.
+pub(crate) struct ServiceLog {
+    /// For a file.
+    pub(crate) level: Option<LevelHandle>,
+    _guard: Guard,
+}
+
+/// Starts logging to a file that is rotated, or for people to standard error: where there is no file, or it cannot be written.
+pub(crate) fn init_service(path: Option<&Path>, level: LogLevel) -> io::Result<ServiceLog> {
+    let for_people =
+        || init(Some("oam service"), level).map(|guard| ServiceLog { level: None, _guard: guard });
+    let Some(path) = path else { return for_people() };
+    match RotatingFile::open(path, Rotation::default()) {
         Ok(file) => {
             let queue = Queue::new(file)?;
             let guard = Guard::new(queue.clone());
-            let _ = tracing::subscriber::set_global_default(subscriber(
-                Some("oam service"),
-                level.filter(),
-                queue,
-            ));
-            Ok(guard)
+            let (subscriber, level) = json_subscriber(level.filter(), queue);
+            // Fails where logging has been started already.
+            let _ = tracing::subscriber::set_global_default(subscriber);
+            Ok(ServiceLog { level: Some(level), _guard: guard })
         }
         Err(error) => {
-            let guard = init(Some("oam service"), level);
+            let log = for_people();
             tracing::warn!(%error, "{} cannot be written, so this is the log", path.display());
-            guard
+            log
         }
     }
-}
-
-fn open_log(path: &Path) -> io::Result<fs::File> {
-    if let Some(folder) = path.parent() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    fs::File::options().append(true).create(true).mode(0o600).open(path)
 }

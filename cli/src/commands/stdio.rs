@@ -90,12 +90,11 @@ const OF_A_BRIDGE: [&str; 16] = [
 
 const EXAMPLES: &str = r#"Examples:
   echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
-  oam stdio --connect       what oam service run serves, with settings of its own
+  oam stdio --connect
   oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
 Environment:
-  OAM_SCRIPT=FILE       each session on the model "system" plays its own copy of this script;
-                        a recording is replayed, as OAM_REPLAY_MATCH=strict|lenient says
+  OAM_SCRIPT=FILE       a script, or recording (OAM_REPLAY_MATCH), that each session plays
   OAM_RECORD=FILE       like --record; OAM_RECORD_APPEND=1, _REDACT=1 and _PACE=1: the same
   OAM_WORKER=CMD        like --worker; looked at after --worker and OAM_SCRIPT
   OAM_WORKER_…          handed to workers, which see little else of the environment

@@ -45,8 +45,11 @@ fn failed(socket: &Path, error: &io::Error) -> Failure {
 fn exchange(mut stream: &UnixStream, method: &str, params: &Value) -> io::Result<Result<Value, Failure>> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let request = json!({"jsonrpc": "2.0", "id": ID, "method": method, "params": params});
-    stream.write_all(format!("{}\n", json_text::compact(&request)).as_bytes())?;
+    let introduction = json!({"client": {"name": "oam", "version": env!("CARGO_PKG_VERSION")}});
+    for (id, method, params) in [(0, "initialize", &introduction), (ID, method, params)] {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        stream.write_all(format!("{}\n", json_text::compact(&request)).as_bytes())?;
+    }
     for line in BufReader::new(io::Read::take(stream, LONGEST_ANSWER)).lines() {
         let message: Value = serde_json::from_str(&line?).map_err(io::Error::other)?;
         let is_answer = message["id"] == ID || (message["id"].is_null() && message.get("error").is_some());

@@ -1,16 +1,17 @@
 //! What a manager is told of the service: which program it starts, with which arguments, and where it listens.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
 };
 
-use clap::Parser;
 use oam_system::worker;
 
 use crate::{
     arguments::{text_variable, variable},
-    commands::service::run::RunArguments,
+    commands::service::{configured::parsed, run::RunArguments},
     failure::Failure,
 };
 
@@ -30,18 +31,10 @@ pub(crate) struct Installation {
     pub(crate) path_variable: Option<String>,
 }
 
-/// The arguments of `oam service run` on their own.
-#[derive(Debug, Parser)]
-#[command(name = "oam service run", no_binary_name = true)]
-struct RunLine {
-    #[command(flatten)]
-    arguments: RunArguments,
-}
-
 impl Installation {
     /// This program with these arguments. They must mean the same wherever and whenever the service starts.
     pub(crate) fn new(arguments: Vec<String>, usual_socket: PathBuf) -> Result<Self, Failure> {
-        let line = parsed(&arguments)?;
+        let line = parsed(arguments.iter().map(OsString::from))?;
         line.expect_installable()?;
         Ok(Self {
             program: this_program()?,
@@ -72,19 +65,10 @@ impl Installation {
 /// The arguments that an installed command line gives to `oam service run`.
 pub(crate) fn arguments_of(words: &[String]) -> Result<RunArguments, Failure> {
     match words {
-        [_, service, run, arguments @ ..] if service == "service" && run == "run" => parsed(arguments),
-        _ => Err(Failure::invalid_input("the installed service does not start `oam service run`")),
-    }
-}
-
-fn parsed(arguments: &[String]) -> Result<RunArguments, Failure> {
-    match RunLine::try_parse_from(arguments) {
-        Ok(line) => Ok(line.arguments),
-        Err(error) => {
-            let told = error.render().to_string();
-            let what = told.split("\n\nUsage:").next().unwrap_or(&told);
-            Err(Failure::usage(what.trim_start_matches("error:").trim()))
+        [_, service, run, arguments @ ..] if service == "service" && run == "run" => {
+            parsed(arguments.iter().map(OsString::from))
         }
+        _ => Err(Failure::invalid_input("the installed service does not start `oam service run`")),
     }
 }
 

@@ -13,7 +13,11 @@ use tokio::{
     time::{timeout, timeout_at},
 };
 
-use crate::{connections::Place, phase::Phase, socket::Stream};
+use crate::{
+    connections::Place,
+    phase::Phase,
+    socket::{Stream, end_writing},
+};
 
 /// How long a client that is turned away has to read why, and how much of what it sent is looked past.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
@@ -46,9 +50,9 @@ pub(crate) async fn run(
 
 /// Ends what is sent first, and the rest when the client has seen that: so it can tell an end that it asked for from the end
 /// of the service, which comes both ways at once.
-async fn end_in_order(mut stream: &Stream) {
+async fn end_in_order(stream: &Stream) {
     let farewell = async {
-        stream.shutdown().await?;
+        end_writing(stream)?;
         tokio::io::copy(&mut stream.take(MOST_UNREAD), &mut tokio::io::sink()).await
     };
     let _ = timeout(FAREWELL_TIME, farewell).await;
@@ -83,7 +87,7 @@ pub(crate) async fn turn_away(mut stream: Stream, error: BridgeError) {
     line.push('\n');
     let farewell = async {
         stream.write_all(line.as_bytes()).await?;
-        stream.shutdown().await?;
+        end_writing(&stream)?;
         // What is unread when a socket is closed turns its end into an error for the client.
         tokio::io::copy(&mut (&stream).take(MOST_UNREAD), &mut tokio::io::sink()).await
     };

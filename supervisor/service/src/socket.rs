@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{self, ErrorKind},
     os::{
-        fd::OwnedFd,
+        fd::{AsFd, AsRawFd, OwnedFd},
         unix::{
             fs::{FileTypeExt, MetadataExt, PermissionsExt},
             net::UnixListener,
@@ -23,6 +23,7 @@ use interprocess::{
     },
     os::unix::uds_local_socket::tokio::Listener,
 };
+use nix::sys::socket::{Shutdown, shutdown};
 use tokio::time::timeout;
 
 /// How long a process that listens may take to let somebody in; after that it listens, but does not accept.
@@ -158,6 +159,11 @@ pub(crate) async fn find(path: &Path) -> io::Result<Found> {
             _ => Err(error),
         },
     }
+}
+
+/// Ends what is sent on a stream, which goes on receiving; `AsyncWrite::poll_shutdown` does nothing here.
+pub(crate) fn end_writing(stream: &Stream) -> io::Result<()> {
+    Ok(shutdown(stream.as_fd().as_raw_fd(), Shutdown::Write)?)
 }
 
 /// Connects to what listens at `path`.

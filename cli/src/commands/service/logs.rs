@@ -10,6 +10,7 @@ use std::{
 };
 
 use clap::Args;
+use serde_json::Value;
 
 use super::SocketArgument;
 use crate::{console::Console, failure::Failure, service::manager::Manager};
@@ -29,6 +30,10 @@ pub(crate) struct LogsArguments {
     /// So many lines of what is there.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     lines: usize,
+
+    /// The lines as they are, JSON.
+    #[arg(long)]
+    json: bool,
 
     #[command(flatten)]
     socket: SocketArgument,
@@ -60,17 +65,39 @@ pub(super) fn run(arguments: &LogsArguments) -> Result<(), Failure> {
 
 fn show(mut log: Log, arguments: &LogsArguments) -> io::Result<()> {
     let stdout = Console::stdout();
-    let end = log.read_more()?;
-    stdout.write(&stdout.shown(&String::from_utf8_lossy(last_lines(&end, arguments.lines))));
+    let print = |lines: &[u8]| {
+        let text = String::from_utf8_lossy(lines);
+        let text =
+            if arguments.json { text } else { text.lines().map(for_people).collect::<String>().into() };
+        stdout.write(&stdout.shown(&text));
+    };
+    let mut end = log.read_more()?;
+    if end.iter().filter(|byte| **byte == b'\n').count() < arguments.lines {
+        end.splice(..0, log.before()?);
+    }
+    print(last_lines(&end, arguments.lines));
     while arguments.follow {
         let more = log.read_more()?;
         if more.is_empty() {
             thread::sleep(PAUSE);
         } else {
-            stdout.write(&stdout.shown(&String::from_utf8_lossy(&more)));
+            print(&more);
         }
     }
     Ok(())
+}
+
+/// A line of the log as text: time, level, message, and what else there is.
+fn for_people(line: &str) -> String {
+    let Ok(Value::Object(mut event)) = serde_json::from_str(line) else { return format!("{line}\n") };
+    let mut take = |member: &str| match event.shift_remove(member) {
+        Some(Value::String(text)) => text,
+        Some(other) => other.to_string(),
+        None => String::new(),
+    };
+    let (time, level, message) = (take("timestamp"), take("level").to_lowercase(), take("message"));
+    let rest: String = event.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("{time} {level}: {message}{rest}\n")
 }
 
 /// A file that is written to at its end, and now and then moved away for a new one.
@@ -83,6 +110,16 @@ struct Log {
 impl Log {
     fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), file: Some(File::open(path)?) })
+    }
+
+    /// What was in the file before this one.
+    fn before(&self) -> io::Result<Vec<u8>> {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".1");
+        match std::fs::read(name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            read => read,
+        }
     }
 
     fn awaited(path: &Path) -> Self {
@@ -180,6 +217,19 @@ mod tests {
         fs::write(&path, "6\n").unwrap();
         assert_eq!(log.read_more().unwrap(), b"5\n6\n");
         assert_eq!(log.read_more().unwrap(), b"");
+    }
+
+    #[test]
+    fn people_read_time_level_message_and_the_rest() {
+        for (line, expected) in [
+            (
+                r#"{"timestamp":"2026-01-02T03:04:05.6Z","level":"INFO","message":"a connection opened","pid":7}"#,
+                "2026-01-02T03:04:05.6Z info: a connection opened pid=7\n",
+            ),
+            ("no JSON", "no JSON\n"),
+        ] {
+            assert_eq!(for_people(line), expected);
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `oam service`: the service that a user's programs share, run, managed and looked at (docs/SERVICE.md).
 
+pub(crate) mod configured;
 mod control;
 mod delete_realm;
 mod install;
 mod logs;
 pub(crate) mod run;
-mod settings;
 pub(crate) mod status;
 
 use std::{path::PathBuf, process::ExitCode};

@@ -11,10 +11,12 @@ use std::{
 
 use clap::Args;
 use oam_bridge::{BridgeConfig, ModelFactory, transport::stdio::StopSignals};
-use oam_service::{Activation, Service, ServiceConfig, StopReason, paths};
+use oam_logging::LevelHandle;
+use oam_service::{Activation, Service, ServiceConfig, ServiceLimits, StopReason, paths};
+use oam_workers::WorkerPool;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::settings::Settings;
+use super::configured::{Configured, needs_restart};
 use crate::{
     arguments::{
         model::WorkerArguments,
@@ -48,25 +50,25 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
-    /// Settings that SIGHUP reads again [default: service.json of oam].
+    /// Settings that come before these flags [default: service.json].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Open connections [default: 64].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    max_connections: Option<NonZeroUsize>,
+    /// Open connections.
+    #[arg(long, value_name = "N", default_value = "64", allow_negative_numbers = true)]
+    max_connections: NonZeroUsize,
 
-    /// Realms that may exist [default: 256].
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    max_realms: Option<NonZeroUsize>,
+    /// Realms that may exist.
+    #[arg(long, value_name = "N", default_value = "256", allow_negative_numbers = true)]
+    max_realms: NonZeroUsize,
 
-    /// End when nobody is connected for so long [default: 0, never].
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds::any)]
-    idle_exit: Option<Duration>,
+    /// End when nobody is connected for so long; 0: never.
+    #[arg(long, value_name = "SECONDS", default_value = "0", allow_negative_numbers = true, value_parser = seconds::any)]
+    idle_exit: Duration,
 
-    /// For turns under way when told to stop [default: 10].
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds::any)]
-    drain: Option<Duration>,
+    /// For turns under way when told to stop.
+    #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = seconds::any)]
+    drain: Duration,
 
     /// Take the place of the service that runs.
     #[arg(long)]
@@ -155,6 +157,10 @@ impl RunArguments {
         all.into_iter().filter_map(|(flag, path)| path.map(|path| (flag, path.as_path())))
     }
 
+    pub(super) fn config(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
     pub(crate) fn is_replacing(&self) -> bool {
         self.replace
     }
@@ -164,18 +170,13 @@ impl RunArguments {
         self.workers.model.worker.as_deref()
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
-        let said = Settings {
-            max_connections: self.max_connections,
-            max_realms: self.max_realms,
-            idle_exit: self.idle_exit,
+    fn limits(&self) -> ServiceLimits {
+        ServiceLimits {
+            connections: self.max_connections,
+            realms: self.max_realms,
+            idle_exit: (!self.idle_exit.is_zero()).then_some(self.idle_exit),
             drain: self.drain,
-        };
-        let path = match &self.config {
-            Some(path) => absolute(path),
-            None => paths::config_file()?,
-        };
-        Ok(said.or(Settings::read(&path, self.config.is_some())?))
+        }
     }
 
     fn bridge(&self, models: Arc<dyn ModelFactory>) -> BridgeConfig {
@@ -189,7 +190,7 @@ impl RunArguments {
     }
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     files::absolute(&files::with_home(path))
 }
 
@@ -206,24 +207,26 @@ impl Served {
     }
 }
 
-pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
-    if arguments.own_session {
+pub(crate) fn run(said: &RunArguments) -> ExitCode {
+    if said.own_session {
         // Fails only where the session is its own already.
         let _ = nix::unistd::setsid();
     }
     // Before there are further threads.
     let activation = Activation::of_process().map_err(|error| start_failure(&error));
-    let (starts, log) = match arguments.data_folder().and_then(|data| Ok((data, arguments.log_path()?))) {
+    let (starts, log) = match said.data_folder().and_then(|data| Ok((data, said.log_path()?))) {
         Ok((data, log)) => (StartList::beside(&data), log),
         Err(failure) => return failure.report(ReportForm::Text),
     };
     // Without a log there is still a service.
-    let _logging = logging::init_service(log.as_deref(), arguments.log_level);
+    let logging = logging::init_service(log.as_deref(), said.log_level).ok();
     let serve = |activation: Result<Option<Activation>, Failure>| match activation {
-        Ok(activation) => serve(arguments, activation, &starts),
+        Ok(activation) => {
+            serve(said, logging.as_ref().and_then(|logging| logging.level.clone()), activation, &starts)
+        }
         Err(failure) => Served::not(failure),
     };
-    if arguments.managed { run_managed(&starts, activation, serve) } else { ended(serve(activation).end) }
+    if said.managed { run_managed(&starts, activation, serve) } else { ended(serve(activation).end) }
 }
 
 /// Runs it unless that has failed too often.
@@ -280,15 +283,28 @@ fn start_failure(error: &impl std::fmt::Display) -> Failure {
     Failure::new(FailureCode::ServerStart, error.to_string())
 }
 
-fn serve(arguments: &RunArguments, activation: Option<Activation>, starts: &StartList) -> Served {
-    let prepared = arguments.settings().and_then(|settings| {
-        let data = arguments.data_folder()?;
-        let model = SystemModel::choose_with_settings(&arguments.workers, &RecordingArguments::default())?;
+/// What can be changed while it runs, and what it is now.
+struct Adjustable {
+    settings: Configured,
+    level: Option<LevelHandle>,
+    models: Arc<dyn ModelFactory>,
+}
+
+fn serve(
+    said: &RunArguments,
+    level: Option<LevelHandle>,
+    activation: Option<Activation>,
+    starts: &StartList,
+) -> Served {
+    let prepared = Configured::read(said).and_then(|settings| {
+        let data = said.data_folder()?;
+        let model =
+            SystemModel::choose_with_settings(&settings.arguments.workers, &RecordingArguments::default())?;
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-        Ok((settings.limits(), data, model, runtime.map_err(|error| start_failure(&error))?))
+        Ok((settings, data, model, runtime.map_err(|error| start_failure(&error))?))
     });
-    let (limits, data, model, runtime) = match prepared {
+    let (settings, data, model, runtime) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return Served::not(failure),
     };
@@ -298,16 +314,20 @@ fn serve(arguments: &RunArguments, activation: Option<Activation>, starts: &Star
             Ok(signals) => signals,
             Err(error) => return Served::not(start_failure(&error)),
         };
-        let models = model.start();
+        let StartedModels { models, pool, recording } = model.start();
         let config = ServiceConfig {
-            socket: arguments.named_socket(),
+            socket: said.named_socket(),
             activation,
-            pool: models.pool.clone(),
-            replace: arguments.replace,
-            limits,
-            ..ServiceConfig::new(data, arguments.bridge(Arc::clone(&models.models)))
+            pool: pool.clone(),
+            replace: said.replace,
+            limits: settings.arguments.limits(),
+            ..ServiceConfig::new(data, settings.arguments.bridge(Arc::clone(&models)))
         };
-        serve_until_told(arguments, config, models, signals, starts).await
+        let mut adjustable = Adjustable { settings, level, models };
+        adjustable.set_level();
+        let mut served = serve_until_told(said, config, pool, &mut adjustable, signals, starts).await;
+        served.end = served.end.and(recording.map_or(Ok(()), ActiveRecording::finish));
+        served
     });
     // What still runs was waited for, or told to end at once.
     runtime.shutdown_background();
@@ -326,13 +346,13 @@ impl Signals {
 }
 
 async fn serve_until_told(
-    arguments: &RunArguments,
+    said: &RunArguments,
     config: ServiceConfig,
-    models: StartedModels,
+    pool: Option<WorkerPool>,
+    adjustable: &mut Adjustable,
     mut signals: Signals,
     starts: &StartList,
 ) -> Served {
-    let StartedModels { models, pool, recording } = models;
     if let Some(pool) = &pool {
         tokio::select! {
             () = signals.stop.arrived() => {}
@@ -342,13 +362,13 @@ async fn serve_until_told(
     }
     // As a task: a store that takes long to open must not keep signals from being heard.
     let starting = tokio::spawn(Service::start(config));
-    let mut served = tokio::select! {
+    let served = tokio::select! {
         biased;
         () = signals.stop.arrived() => Served { has_started: false, end: Ok(()) },
         started = starting => match started {
             Ok(Ok(service)) => {
                 starts.forget();
-                Served { has_started: true, end: run_service(arguments, &service, &models, &mut signals).await }
+                Served { has_started: true, end: run_service(said, &service, adjustable, &mut signals).await }
             }
             Ok(Err(error)) => Served::not(start_failure(&error)),
             Err(error) => Served::not(start_failure(&error)),
@@ -361,16 +381,14 @@ async fn serve_until_told(
             () = pool.stop() => {}
         }
     }
-    let saved = recording.map_or(Ok(()), ActiveRecording::finish);
-    served.end = served.end.and(saved);
     served
 }
 
 /// The service from its start to its end.
 async fn run_service(
-    arguments: &RunArguments,
+    said: &RunArguments,
     service: &Service,
-    models: &Arc<dyn ModelFactory>,
+    adjustable: &mut Adjustable,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving at {}", service.socket_path().display());
@@ -389,7 +407,7 @@ async fn run_service(
                 }
                 break StopReason::Requested;
             }
-            Some(()) = signals.reload.recv() => reload(arguments, service, models),
+            Some(()) = signals.reload.recv() => adjustable.reload(said, service),
         }
     };
     tracing::info!("the service ends: {reason}");
@@ -399,13 +417,31 @@ async fn run_service(
     }
 }
 
-/// What cannot be used changes nothing.
-fn reload(arguments: &RunArguments, service: &Service, models: &Arc<dyn ModelFactory>) {
-    match arguments.settings() {
-        Ok(settings) => {
-            service.reload(settings.limits(), arguments.bridge(Arc::clone(models)));
-            tracing::info!("the settings were read again");
+impl Adjustable {
+    fn set_level(&self) {
+        if let Some(level) = &self.level {
+            level.set(self.settings.arguments.log_level.filter());
         }
-        Err(failure) => tracing::error!("the settings stay as they are: {failure}"),
+    }
+
+    /// Reads the settings again. What cannot be used changes nothing.
+    fn reload(&mut self, said: &RunArguments, service: &Service) {
+        let settings = match Configured::read(said) {
+            Ok(settings) => settings,
+            Err(failure) => {
+                tracing::error!("the settings stay as they are: {failure}");
+                return;
+            }
+        };
+        for name in self.settings.file.differing(&settings.file) {
+            if needs_restart(name) {
+                tracing::warn!("{name} is what it was until `oam service restart`");
+            }
+        }
+        self.settings = settings;
+        self.set_level();
+        let arguments = &self.settings.arguments;
+        service.reload(arguments.limits(), arguments.bridge(Arc::clone(&self.models)));
+        tracing::info!("the settings were read again");
     }
 }

@@ -1,12 +1,14 @@
-//! Works `oam stdio` hard and at random, and checks that nothing is lost, doubled, mixed up or leaked.
+//! Works `oam stdio` or `oam service` hard and at random, and checks that nothing is lost, doubled, mixed up or leaked.
 //!
-//! Without `--turns` it is [`sessions`]: thousands of requests at once over scripted models, which try out order,
+//! With `--service` it is [`service`]: a service that is killed under load, and must have all that it answered. Without
+//! it, and without `--turns`, it is [`sessions`]: thousands of requests at once over scripted models, which try out order,
 //! cancellation and limits. With it, it is [`workers`]: sessions and NPCs on the model "system", served by processes that
 //! die, hang and misbehave in every way they know, or by others that are killed and stopped. Both hold every message to the protocol, and the process to the
 //! memory, threads and descriptors that it had when it was warm.
 #![allow(clippy::print_stdout, reason = "it reports to a person")]
 #![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
 
+mod service;
 mod sessions;
 mod workers;
 
@@ -19,7 +21,7 @@ use clap::Parser;
 use oam_tests::{oam_command, procfs::Usage};
 use workers::OtherWorker;
 
-/// Works `oam stdio` hard and at random, and checks everything it says.
+/// Works `oam stdio` or `oam service` hard and at random, and checks everything it says.
 #[derive(Debug, Parser)]
 struct Args {
     /// Without workers: how long to go on, in seconds; the round in progress is finished.
@@ -31,6 +33,12 @@ struct Args {
     /// With workers that misbehave: how many turns.
     #[arg(long)]
     turns: Option<u64>,
+    /// Kill `oam service run` again and again under load, and look whether all that it answered is there.
+    #[arg(long, conflicts_with_all = ["turns", "seconds", "requests", "sessions"])]
+    service: bool,
+    /// With the service: how often.
+    #[arg(long, default_value_t = 200, requires = "service")]
+    kills: u64,
     /// With workers: COMMAND instead of the scripted worker; its program is a path. It must play scripts in instructions like
     /// that one, and what goes wrong with it comes from outside.
     #[arg(long, requires = "turns", value_name = "COMMAND")]
@@ -61,6 +69,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
     let result = match args.turns {
+        _ if args.service => service::soak(args.kills, seed),
         Some(turns) => workers::soak(&workers::Settings {
             turns,
             sessions: args.sessions.unwrap_or(24),

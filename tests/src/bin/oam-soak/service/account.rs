@@ -1,0 +1,107 @@
+//! What a client knows of an object: what was answered, and what it asked for since.
+//!
+//! What was answered must be there after a crash. Of what was not, a beginning may be there, in the order of the requests and
+//! each request as a whole.
+
+use std::collections::VecDeque;
+
+use oam_tests::RpcError;
+use serde_json::Value;
+
+/// Identifies a request: its id on the wire.
+pub(super) type Ticket = u64;
+
+/// A kind of object, and what becomes of one.
+pub(super) trait Kind {
+    /// What is known of an object that exists.
+    type State: Clone;
+    /// A change that a client asks for.
+    type Change;
+
+    /// Makes the change; `None` is an object that does not exist.
+    fn apply(state: &mut Option<Self::State>, change: &Self::Change);
+
+    /// Takes note of the answer to a change that is made.
+    fn check(state: Option<&mut Self::State>, change: &Self::Change, answer: &Value) -> Result<(), String>;
+}
+
+/// The account of one object.
+pub(super) struct Account<K: Kind> {
+    pub(super) id: String,
+    /// After all that was answered.
+    pub(super) settled: Option<K::State>,
+    /// Asked for since, in order.
+    pending: VecDeque<(Ticket, K::Change)>,
+}
+
+impl<K: Kind> Account<K> {
+    pub(super) fn new(id: String) -> Self {
+        Self { id, settled: None, pending: VecDeque::new() }
+    }
+
+    pub(super) fn asked(&mut self, ticket: Ticket, change: K::Change) {
+        self.pending.push_back((ticket, change));
+    }
+
+    /// After all that was asked for, if nothing goes wrong.
+    pub(super) fn planned(&self) -> Option<K::State> {
+        let mut state = self.settled.clone();
+        self.pending.iter().for_each(|(_, change)| K::apply(&mut state, change));
+        state
+    }
+
+    /// All states that may be there after a crash, in order.
+    pub(super) fn possible(&self) -> Vec<Option<K::State>> {
+        let mut state = self.settled.clone();
+        let mut possible = vec![state.clone()];
+        for (_, change) in &self.pending {
+            K::apply(&mut state, change);
+            possible.push(state.clone());
+        }
+        possible
+    }
+
+    /// An answer that only comes when all before it is on disk.
+    pub(super) fn answered(
+        &mut self,
+        ticket: Ticket,
+        answer: &Result<Value, RpcError>,
+    ) -> Result<(), String> {
+        let Some(at) = self.pending.iter().position(|(pending, _)| *pending == ticket) else {
+            // A deletion that was sent behind it has been answered before it.
+            return Ok(());
+        };
+        match answer {
+            Ok(answer) => {
+                for (_, change) in self.pending.drain(..at) {
+                    K::apply(&mut self.settled, &change);
+                }
+                if let Some((_, change)) = self.pending.pop_front() {
+                    K::apply(&mut self.settled, &change);
+                    K::check(self.settled.as_mut(), &change, answer)
+                        .map_err(|why| format!("{}: {why}", self.id))?;
+                }
+            }
+            Err(error) if is_made(error) => {}
+            Err(error) if is_refused(error) => drop(self.pending.remove(at)),
+            Err(error) => return Err(format!("{}: request {ticket} failed: {error:?}", self.id)),
+        }
+        Ok(())
+    }
+
+    /// What was found after a crash.
+    pub(super) fn found(&mut self, state: Option<K::State>) {
+        self.settled = state;
+        self.pending.clear();
+    }
+}
+
+/// It changed the object and will be on disk as soon as the disk can be written.
+fn is_made(error: &RpcError) -> bool {
+    error.name == "storage_failed" && error.message.starts_with("The change was made")
+}
+
+/// It changed nothing.
+fn is_refused(error: &RpcError) -> bool {
+    matches!(&*error.name, "storage_failed" | "cancelled")
+}

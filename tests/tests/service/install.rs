@@ -1,0 +1,215 @@
+//! `oam service install` and what follows from it, with a program in the place of `systemctl`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use oam_tests::oam_binary;
+
+use crate::home::{Ended, Home, ended};
+
+/// A manager that does what it is asked, and whose service does not run.
+const WILLING: &str = "case \"$2\" in is-active) echo inactive; exit 3 ;; esac";
+
+fn run(home: &Home, bin: &Path, arguments: &[&str]) -> Ended {
+    let mut command = home.program(oam_binary());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
+    command.args(arguments).env("PATH", std::env::join_paths(folders).unwrap());
+    ended(command)
+}
+
+fn units(home: &Home) -> [PathBuf; 2] {
+    ["oam.service", "oam.socket"].map(|name| home.path("config/systemd/user").join(name))
+}
+
+#[test]
+fn it_is_installed_once_and_changed_when_something_changes() {
+    let home = Home::new();
+    let bin = home.fake("systemctl", WILLING);
+    let told = run(&home, &bin, &["service", "install"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
+    assert!(told.stdout.contains("was installed; systemd starts it"), "{told:?}");
+    let [service, socket] = units(&home);
+    let unit = fs::read_to_string(&service).unwrap();
+    let command = format!("ExecStart=:{} service run --managed\n", oam_binary().display());
+    for part in [command.as_str(), "Type=notify\n", "KillMode=mixed\n", "Environment="] {
+        assert!(unit.contains(part), "{part}: {unit}");
+    }
+    let unit = fs::read_to_string(&socket).unwrap();
+    for part in ["ListenStream=%t/oam/oam.sock\n", "SocketMode=0600\n", "DirectoryMode=0700\n"] {
+        assert!(unit.contains(part), "{part}: {unit}");
+    }
+    let did = |asked: Vec<String>| -> Vec<String> {
+        let looks = ["show", "is-active"];
+        asked.into_iter().filter(|words| !looks.iter().any(|look| words.contains(look))).collect()
+    };
+    let load = ["--user daemon-reload", "--user enable --now oam.socket"];
+    assert_eq!(did(home.asked("systemctl")), load);
+
+    let told = run(&home, &bin, &["service", "install"]);
+    assert!(told.stdout.contains("is installed already"), "{told:?}");
+    assert_eq!(did(home.asked("systemctl")), load);
+
+    let told = run(&home, &bin, &["service", "install", "--", "--idle-exit", "60"]);
+    assert!(told.stdout.contains("was installed"), "{told:?}");
+    assert_eq!(did(home.asked("systemctl")), [&["--user stop oam.socket oam.service"], &load[..]].concat());
+    assert!(fs::read_to_string(&service).unwrap().contains("--managed --idle-exit 60\n"));
+
+    fs::create_dir_all(home.data()).unwrap();
+    fs::write(home.data().join("realms.db"), "what matters").unwrap();
+    for expected in ["was stopped and is not installed any more", "is not installed"] {
+        let told = run(&home, &bin, &["service", "uninstall"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert!(told.stdout.contains(expected), "{told:?}");
+        assert!(told.stdout.contains(home.data().to_str().unwrap()), "{told:?}");
+        assert!(!service.exists() && !socket.exists());
+    }
+    assert_eq!(
+        did(home.asked("systemctl")),
+        [
+            "--user stop oam.socket oam.service",
+            "--user disable oam.socket oam.service",
+            "--user daemon-reload"
+        ]
+    );
+    assert_eq!(fs::read(home.data().join("realms.db")).unwrap(), b"what matters");
+}
+
+#[test]
+fn an_installed_service_is_managed_by_its_manager() {
+    let home = Home::new();
+    let data = home.path("my data");
+    let bin = home.fake("systemctl", WILLING);
+    let told = run(&home, &bin, &["service", "install", "--", "--data", data.to_str().unwrap()]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    home.asked("systemctl");
+    let told = run(&home, &bin, &["service", "status", "--json"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    let status: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(status["data"], data.to_str().unwrap());
+    assert_eq!(status["installed"].as_array().unwrap().len(), 2);
+    assert_eq!(home.asked("systemctl"), ["--user is-active oam.service"], "asking starts nothing");
+    let told = run(&home, &bin, &["service", "stop"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(home.asked("systemctl").contains(&"--user stop oam.socket oam.service".to_owned()));
+}
+
+#[test]
+fn a_manager_that_starts_the_service_is_asked_to_by_who_connects() {
+    let home = Home::new();
+    let start = format!(
+        "case \"$2\" in is-active) echo inactive; exit 3 ;; \
+         start) '{}' service run --log-file - > '{}' 2>&1 & ;; esac",
+        oam_binary().display(),
+        home.path("manager.log").display()
+    );
+    let bin = home.fake("systemctl", &start);
+    assert_eq!(run(&home, &bin, &["service", "install"]).code, Some(0));
+    home.asked("systemctl");
+    let told = run(&home, &bin, &["stdio", "--connect"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
+    assert!(home.asked("systemctl").contains(&"--user start oam.socket oam.service".to_owned()));
+    let stopped = run(&home, &bin, &["service", "uninstall"]);
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+}
+
+#[test]
+fn without_a_manager_it_says_what_to_do_and_writes_nothing() {
+    let home = Home::new();
+    let bin = home.fake("systemctl", "echo 'Failed to connect to bus: No medium found' >&2; exit 1");
+    let told = run(&home, &bin, &["service", "install"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    for part in ["No medium found", "loginctl enable-linger", "oam service start"] {
+        assert!(told.stderr.contains(part), "{part}: {told:?}");
+    }
+    assert!(!home.path("config/systemd").exists());
+}
+
+#[test]
+fn what_would_not_mean_the_same_elsewhere_is_refused() {
+    let home = Home::new();
+    for (arguments, part) in [
+        (&["--data", "realms"][..], "--data realms: "),
+        (&["--socket", "./oam.sock"], "--socket ./oam.sock: "),
+        (&["--log-file", "oam.log"], "--log-file oam.log: "),
+        (&["--worker", "./worker"], "there is no program ./worker"),
+        (&["--worker", "/nowhere/worker"], "there is no program /nowhere/worker"),
+        (&["--replace"], "--replace"),
+        (&["--nothing"], "'--nothing'"),
+        (&["--idle-exit", "soon"], "--idle-exit"),
+    ] {
+        let told = home.run(["service", "install", "--print", "--"].iter().chain(arguments).copied());
+        assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told:?}");
+        assert!(told.stderr.contains(part), "{part}: {told:?}");
+    }
+    let warned = home.fake("systemctl", WILLING);
+    let mut command = home.program(oam_binary());
+    command.args(["service", "install"]).env("OAM_WORKER", "my-worker").env("PATH", warned);
+    let told = ended(command);
+    assert!(told.stderr.contains("OAM_WORKER is set here"), "{told:?}");
+}
+
+/// The files in what `--print` shows.
+fn printed(text: &str) -> Vec<(PathBuf, String)> {
+    let files = text.split("# /").skip(1);
+    files
+        .map(|file| {
+            let (path, content) = file.split_once('\n').unwrap();
+            (PathBuf::from(format!("/{path}")), content.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn systemd_takes_the_units_whatever_the_paths_are() {
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        eprintln!("not tested: there is no systemd-analyze");
+        return;
+    }
+    let home = Home::new();
+    for folder in ["plain", "with space", "100%h $HOME \"'\\"] {
+        let program = home.path(folder).join("oam");
+        fs::create_dir(home.path(folder)).unwrap();
+        fs::copy(oam_binary(), &program).unwrap();
+        let worker = shell_words::join([program.to_str().unwrap(), "worker", "scripted"]);
+        let mut command = home.program(&program);
+        command.args(["service", "install", "--print", "--for", "linux", "--", "--worker", &worker]);
+        let shown = ended(command);
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        let units: Vec<_> = printed(&shown.stdout)
+            .into_iter()
+            .map(|(path, content)| {
+                let unit = home.path(folder).join(path.file_name().unwrap());
+                fs::write(&unit, content).unwrap();
+                unit
+            })
+            .collect();
+        assert_eq!(units.len(), 2);
+        let mut verify = home.program("systemd-analyze");
+        verify.args(["verify", "--user", "--man=no"]).args(&units);
+        let told = ended(verify);
+        assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{folder}: {shown:?}");
+        let broken = fs::read_to_string(&units[0]).unwrap().replace("/oam", "/nothing");
+        fs::write(&units[0], broken).unwrap();
+        let mut verify = home.program("systemd-analyze");
+        verify.args(["verify", "--user", "--man=no"]).args(&units);
+        assert_ne!(ended(verify).code, Some(0), "it looks at the program");
+    }
+}
+
+#[test]
+fn the_files_of_each_system_can_be_shown_anywhere() {
+    let home = Home::new();
+    let mac = home.run(["service", "install", "--print", "--for", "macos"]);
+    assert_eq!(mac.code, Some(0), "{mac:?}");
+    let files = printed(&mac.stdout);
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].0, home.path("Library/LaunchAgents/org.openapplemodels.oam.plist"));
+    let socket = home.path("Library/Application Support/oam/oam.sock");
+    assert!(files[0].1.contains(&format!("<string>{}</string>", socket.display())), "{mac:?}");
+    let linux = home.run(["service", "install", "--print", "--for", "linux"]);
+    assert_eq!(printed(&linux.stdout).len(), 2, "{linux:?}");
+}

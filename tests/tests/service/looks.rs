@@ -1,0 +1,144 @@
+//! Looking at the service, and having it changed while it runs.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use nix::sys::signal::Signal;
+use oam_tests::{Watchdog, oam_binary, script::endless};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+#[test]
+fn the_status_tells_of_connections_realms_and_workers() {
+    let home = Home::new();
+    let worker = format!("'{}' worker scripted", oam_binary().display());
+    let _service = home.serve(["--worker", &worker, "--max-connections", "7"]);
+    let mut client = home.client().start();
+    client.ok("initialize", json!({"client": {"name": "tavern", "realm": "inn"}}));
+    client.ok("world/create", json!({"world": "w", "state": {"gold": 3}}));
+    client.session("a", [endless()]);
+    client.start_turn("a", "x");
+    client.settle();
+    let told = home.status();
+    let service = &told["service"];
+    assert_eq!(service["version"], env!("CARGO_PKG_VERSION"));
+    let connection = service["connections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["client"]["name"] == "tavern")
+        .unwrap();
+    assert_eq!((&connection["realm"], &connection["busy"]), (&json!("inn"), &json!(1)));
+    assert_eq!((&service["realms"][0]["name"], &service["realms"][0]["worlds"]), (&json!("inn"), &json!(1)));
+    assert!(service["workers"]["workers"].as_array().is_some_and(|workers| !workers.is_empty()));
+    let people = home.run(["service", "status"]).stdout;
+    for part in ["running: process", " of 7", "tavern, process", "realm inn", "1 world", "open, ", "breaker closed"] {
+        assert!(people.contains(part), "{part}: {people}");
+    }
+    let model = home.run(["status", "--worker", &worker]);
+    assert_eq!(model.code, Some(0), "{model:?}");
+    assert!(model.stdout.contains("Service     running: process"), "{model:?}");
+}
+
+#[test]
+fn a_realm_is_deleted_when_nobody_is_in_it() {
+    let home = Home::new();
+    let _service = home.serve([]);
+    let mut client = home.client().start();
+    client.ok("initialize", json!({"client": {"realm": "inn"}}));
+    client.ok("world/create", json!({"world": "w"}));
+    let told = home.run(["service", "delete-realm", "inn"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(told.stderr.contains("in use"), "{told:?}");
+    client.close_input();
+    client.wait_exit();
+    let told = home.run(["service", "delete-realm", "inn"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "The realm inn was deleted.\n"), "{told:?}");
+    assert_eq!(home.status()["service"]["realms"], json!([]));
+    assert_eq!(home.run(["service", "delete-realm", "inn"]).code, Some(1), "it is gone");
+}
+
+#[test]
+fn a_hang_up_reads_the_settings_again() {
+    let home = Home::new();
+    let settings = home.path("config/oam/service.json");
+    let settings = if cfg!(target_os = "macos") {
+        home.path("Library/Application Support/oam/service.json")
+    } else {
+        settings
+    };
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, r#"{"max-connections": 3, "drain": 2}"#).unwrap();
+    let mut service = home.serve(["--drain", "1"]);
+    let of = |home: &Home, member: &str| home.status()["service"][member].clone();
+    assert_eq!((of(&home, "maxConnections"), of(&home, "drainSeconds")), (json!(3), json!(1.0)));
+    fs::write(&settings, r#"{"max-connections": 4, "workers": 2}"#).unwrap();
+    service.signal(Signal::SIGHUP);
+    service.says("the settings were read again");
+    assert!(service.said.contains("workers is what it was until"), "{}", service.said);
+    assert_eq!(of(&home, "maxConnections"), 4);
+    fs::write(&settings, r#"{"max-connection": 5}"#).unwrap();
+    service.signal(Signal::SIGHUP);
+    service.says("the settings stay as they are");
+    assert_eq!(of(&home, "maxConnections"), 4);
+    service.signal(Signal::SIGTERM);
+    assert_eq!(service.ends().code(), Some(0), "{}", service.said);
+
+    let told = home.run(["service", "run"]);
+    assert_eq!(told.code, Some(2), "{told:?}");
+    assert!(told.stderr.contains("did you mean \"max-connections\"?"), "{told:?}");
+}
+
+#[test]
+fn a_restart_hands_over_to_a_new_process() {
+    let home = Home::new();
+    assert_eq!(home.run(["service", "start"]).code, Some(0));
+    let old = home.status()["service"]["pid"].clone();
+    let told = home.run(["service", "restart"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let new = home.status()["service"]["pid"].clone();
+    assert!(new.is_u64() && new != old, "{old} {new}");
+    for expected in ["The service was stopped.\n", "The service does not run.\n"] {
+        let told = home.run(["service", "stop"]);
+        assert_eq!((told.code, told.stdout.as_str()), (Some(0), expected), "{told:?}");
+    }
+}
+
+#[test]
+fn a_second_service_is_refused_with_the_process_of_the_first() {
+    let home = Home::new();
+    let service = home.serve([]);
+    let told = home.run(["service", "run"]);
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(told.stderr.contains(&format!("process {} serves", service.child.id())), "{told:?}");
+}
+
+#[test]
+fn the_log_is_shown_and_followed() {
+    let home = Home::new();
+    let none = home.run(["service", "logs"]);
+    assert_eq!(none.code, Some(1), "{none:?}");
+    assert_eq!(home.run(["service", "start"]).code, Some(0));
+    let people = home.run(["service", "logs", "-n", "1000"]).stdout;
+    assert!(people.lines().any(|line| line.contains(" info: serving at")), "{people}");
+    let machines = home.run(["service", "logs", "--json", "-n", "1000"]).stdout;
+    for line in machines.lines() {
+        assert!(serde_json::from_str::<Value>(line).unwrap().is_object(), "{line}");
+    }
+    assert_eq!(home.run(["service", "logs", "-n", "1"]).stdout.lines().count(), 1);
+
+    let mut follow = home.program(oam_binary());
+    let mut follow =
+        follow.args(["service", "logs", "-f", "-n", "1"]).stdout(Stdio::piped()).spawn().unwrap();
+    let _watchdog = Watchdog::over(follow.id());
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    assert_eq!(home.run(["service", "stop"]).code, Some(0));
+    assert!(lines.any(|line| line.unwrap().contains("the service ends")));
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+}

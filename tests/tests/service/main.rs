@@ -1,0 +1,12 @@
+//! The service that programs share: how it is reached, started, managed, looked at and ended.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "calls read best with a json! literal as it is")]
+
+mod activation;
+mod connect;
+mod giving_up;
+mod home;
+#[cfg(target_os = "linux")]
+mod install;
+mod looks;
