@@ -1,11 +1,6 @@
 //! `oam stdio --connect`: an engine speaks with the service as with a bridge of its own.
 
-use std::{
-    fs,
-    os::unix::process::ExitStatusExt,
-    sync::Barrier,
-    thread,
-};
+use std::{fs, os::unix::process::ExitStatusExt, sync::Barrier, thread};
 
 use nix::sys::signal::Signal;
 use oam_tests::{
@@ -141,8 +136,7 @@ fn a_named_socket_is_served_beside_the_usual_one() {
     let socket = home.path("other/a socket");
     let _usual = home.serve([]);
     let other_data = home.path("other/data");
-    let _other =
-        home.serve(["--socket", socket.to_str().unwrap(), "--data", other_data.to_str().unwrap()]);
+    let _other = home.serve(["--socket", socket.to_str().unwrap(), "--data", other_data.to_str().unwrap()]);
     let mut client = home.client().arg(socket.to_str().unwrap()).arg("--no-start").start();
     let status = client.ok("service/status", json!({}));
     assert_eq!(status["socket"], socket.to_str().unwrap());

@@ -107,8 +107,11 @@ impl Home {
         let folder = self.path("bin");
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\necho \"$*\" >> '{}'\n{script}\n", self.asked_path(name).display()))
-            .unwrap();
+        fs::write(
+            &path,
+            format!("#!/bin/sh\necho \"$*\" >> '{}'\n{script}\n", self.asked_path(name).display()),
+        )
+        .unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         folder
     }

@@ -36,7 +36,9 @@ fn the_status_tells_of_connections_realms_and_workers() {
     assert_eq!((&service["realms"][0]["name"], &service["realms"][0]["worlds"]), (&json!("inn"), &json!(1)));
     assert!(service["workers"]["workers"].as_array().is_some_and(|workers| !workers.is_empty()));
     let people = home.run(["service", "status"]).stdout;
-    for part in ["running: process", " of 7", "tavern, process", "realm inn", "1 world", "open, ", "breaker closed"] {
+    for part in
+        ["running: process", " of 7", "tavern, process", "realm inn", "1 world", "open, ", "breaker closed"]
+    {
         assert!(people.contains(part), "{part}: {people}");
     }
     let model = home.run(["status", "--worker", &worker]);
