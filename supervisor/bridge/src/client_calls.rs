@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn only_an_open_call_under_its_exact_id_takes_an_answer() {
         let calls = ClientCalls::default();
-        let (id, mut receiver) = calls.open();
+        let (id, mut receiver) = calls.open(|_| ());
         let reply = || ClientReply::Result(json!("x"));
         for wrong in ["t-2", "t-01", "t-+1", "t- 1", "1", "T-1", ""] {
             assert!(!calls.answer(wrong, reply()), "{wrong}");

@@ -24,6 +24,7 @@ pub use config::{PoolConfig, StreamingPolicy, WorkerCommand};
 pub use exit::{Exit, ExitCause, KillReason};
 pub use model::{Listening, WorkerPool};
 pub use status::{
-    Counters, ExitStatusReport, HangCause, KilledWorker, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus,
+    BreakerState, Counters, ExitStatusReport, HangCause, KilledWorker, PoolEvent, PoolStatus, WorkerActivity,
+    WorkerProgram, WorkerStatus,
 };
 pub use worker_id::WorkerId;

@@ -32,7 +32,7 @@ use crate::{
     exit::{Exit, ExitCause},
     link::{self, Outgoing},
     process, report,
-    status::{KilledWorker, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus},
+    status::{BreakerState, KilledWorker, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus},
     worker_id::WorkerId,
 };
 
@@ -458,7 +458,7 @@ impl Actor {
             worker: id.to_string(),
             pid: self.running.get(&id).map(|running| running.pid),
             program: self.running.get(&id).and_then(|running| running.program.clone()),
-            state: worker.state_name(),
+            state: worker.activity(),
             uptime_seconds: now.duration_since(worker.started).as_secs_f64(),
             steps: worker.finished_steps,
         });
@@ -466,9 +466,9 @@ impl Actor {
             workers: workers.collect(),
             waiting_steps: self.core.waiting_steps(),
             breaker: match self.core.breaker() {
-                Breaker::Closed => "closed",
-                Breaker::Open { .. } => "open",
-                Breaker::HalfOpen => "halfOpen",
+                Breaker::Closed => BreakerState::Closed,
+                Breaker::Open { .. } => BreakerState::Open,
+                Breaker::HalfOpen => BreakerState::HalfOpen,
             },
             streaming_trusted: self.core.trusts_streaming(now),
             counters: self.core.counters().clone(),

@@ -118,8 +118,8 @@ pub struct PoolStatus {
     pub workers: Vec<WorkerStatus>,
     /// Steps that wait for a worker.
     pub waiting_steps: usize,
-    /// `closed`, `open` or `halfOpen`.
-    pub breaker: &'static str,
+    /// Whether steps are let through.
+    pub breaker: BreakerState,
     /// Whether a step that asks for streaming gets it now.
     pub streaming_trusted: bool,
     /// Counts since the start.
@@ -139,12 +139,53 @@ pub struct WorkerStatus {
     /// What program it says it is, once it is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<WorkerProgram>,
-    /// `starting`, `ready`, `busy` or `ending`.
-    pub state: &'static str,
+    /// What it does.
+    pub state: WorkerActivity,
     /// How long it has run, in seconds.
     pub uptime_seconds: f64,
     /// Steps it has ended.
     pub steps: u64,
+}
+
+/// Whether a pool lets steps through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BreakerState {
+    /// Yes.
+    Closed,
+    /// No: too many workers died.
+    Open,
+    /// One at a time, to try a worker out.
+    HalfOpen,
+}
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkerActivity {
+    /// Its process is starting.
+    Starting,
+    /// It waits for steps.
+    Ready,
+    /// It plays steps.
+    Busy,
+    /// It was asked to exit, or killed.
+    Ending,
+}
+
+impl WorkerActivity {
+    /// All there are, in the order of a worker's life.
+    pub const ALL: [Self; 4] = [Self::Starting, Self::Ready, Self::Busy, Self::Ending];
+
+    /// The name on the wire and in numbers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Busy => "busy",
+            Self::Ending => "ending",
+        }
+    }
 }
 
 /// A worker that was killed on demand.

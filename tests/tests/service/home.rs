@@ -99,7 +99,7 @@ impl Home {
     pub(crate) fn serve<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Running {
         let mut command = self.program(oam_binary());
         command.args(["service", "run", "--log-file", "-"]).args(arguments);
-        Running::start(command, "serving at")
+        Running::start(command, "the service listens")
     }
 
     /// A program `systemctl` or the like, found before that of the system, which notes what it is asked.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use oam_server::{Sample, SampleKind};
-use oam_workers::{Counters, PoolStatus, WorkerPool};
+use oam_workers::{BreakerState, Counters, PoolStatus, WorkerActivity, WorkerPool};
 
 /// The numbers of the moment; none when the pool has ended.
 pub(super) async fn of(pool: WorkerPool) -> Vec<Sample> {
@@ -11,12 +11,12 @@ pub(super) async fn of(pool: WorkerPool) -> Vec<Sample> {
 }
 
 fn samples(status: &PoolStatus) -> Vec<Sample> {
-    let mut by_state = BTreeMap::from(["starting", "ready", "busy", "ending"].map(|state| (state, 0)));
+    let mut by_state = BTreeMap::from(WorkerActivity::ALL.map(|state| (state, 0)));
     for worker in &status.workers {
         *by_state.entry(worker.state).or_default() += 1;
     }
     let workers = by_state.into_iter().map(|(state, count)| Sample {
-        labels: vec![("state", state.to_owned())],
+        labels: vec![("state", state.as_str().to_owned())],
         ..gauge("oam_workers", "Workers by what they do.", count)
     });
     let Counters { steps, crashes, hangs, violations, replays, quarantined, recycled, started } =
@@ -26,7 +26,7 @@ fn samples(status: &PoolStatus) -> Vec<Sample> {
         ..counter("oam_worker_crashes_total", "Workers that died unasked, by how.", *count)
     });
     let waiting = u64::try_from(status.waiting_steps).unwrap_or(u64::MAX);
-    let is_paused = u64::from(status.breaker != "closed");
+    let is_paused = u64::from(status.breaker != BreakerState::Closed);
     let others = [
         gauge("oam_worker_steps_waiting", "Steps that wait for a worker.", waiting),
         gauge("oam_worker_starts_paused", "1 while workers die too often to start more.", is_paused),

@@ -115,7 +115,7 @@ impl RealmLoader {
         let books = Books::new(journal);
         let generated = |kind| generated.get(&kind).copied().unwrap_or_default();
         let keeper = |kind, id: &Arc<str>| Keeper::new(&books, ObjectName { kind, id: Arc::clone(id) });
-        let realm = Realm { name: Some(name), books: Some(Arc::clone(&books)), ..Realm::default() };
+        let realm = Realm::durable(name, Arc::clone(&books));
 
         let worlds = worlds.into_iter().filter_map(|(id, world)| {
             let keeper = keeper(ObjectKind::World, &id);

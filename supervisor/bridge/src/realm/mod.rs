@@ -78,6 +78,12 @@ impl Realm {
         Self::default()
     }
 
+    fn durable(name: RealmName, books: Arc<Books>) -> Self {
+        let mut realm = Self::default();
+        (realm.name, realm.books) = (Some(name), Some(books));
+        realm
+    }
+
     /// Its name, if it is shared.
     pub fn name(&self) -> Option<&RealmName> {
         self.name.as_ref()
@@ -146,5 +152,12 @@ impl Realm {
 
     fn members(&self) -> MutexGuard<'_, Vec<Arc<Subscriptions>>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nobody uses it any more: what goes on behind turns has nobody to do it for.
+impl Drop for Realm {
+    fn drop(&mut self) {
+        self.close();
     }
 }

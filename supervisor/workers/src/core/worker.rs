@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, time::Instant};
 
 use oam_ipc::StepId;
 
-use crate::exit::KillReason;
+use crate::{exit::KillReason, status::WorkerActivity};
 
 /// A worker of the pool.
 #[derive(Debug)]
@@ -138,12 +138,12 @@ impl Worker {
         }
     }
 
-    pub(crate) fn state_name(&self) -> &'static str {
+    pub(crate) fn activity(&self) -> WorkerActivity {
         match &self.state {
-            WorkerState::Starting { .. } => "starting",
-            WorkerState::Serving(serving) if serving.steps.is_empty() => "ready",
-            WorkerState::Serving(_) => "busy",
-            WorkerState::Leaving { .. } | WorkerState::Killed { .. } => "ending",
+            WorkerState::Starting { .. } => WorkerActivity::Starting,
+            WorkerState::Serving(serving) if serving.steps.is_empty() => WorkerActivity::Ready,
+            WorkerState::Serving(_) => WorkerActivity::Busy,
+            WorkerState::Leaving { .. } | WorkerState::Killed { .. } => WorkerActivity::Ending,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What clients can see of a realm.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Client;
 
@@ -19,5 +19,5 @@ pub(crate) async fn seen(client: &mut Client) -> String {
         }
         seen.push(listed);
     }
-    seen.iter().map(|value| format!("{value}\n")).collect()
+    seen.iter().map(Value::to_string).map(|line| line + "\n").collect()
 }

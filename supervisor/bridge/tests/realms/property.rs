@@ -1,13 +1,10 @@
 //! Whatever clients do, and whenever the process ends: what they saw is what they find.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::{Client, Directory, Rewriting, seen};
 use proptest::{collection, prelude::*, sample::select};
 use serde_json::{Value, json};
-use support::{Client, Directory, Rewriting, seen};
 
 const REALM: &str = "valley";
 

@@ -1,13 +1,12 @@
 //! What connections share in a realm, and what stays their own.
-#![allow(clippy::unwrap_used)]
 
-mod support;
+use std::sync::Arc;
 
+use crate::support::{Client, Directory, Rewriting};
 use oam_bridge::BridgeConfig;
 use serde_json::{Value, json};
-use support::{Client, Directory, Rewriting};
 
-fn directory() -> std::sync::Arc<Directory> {
+fn directory() -> Arc<Directory> {
     Directory::new(Rewriting::Never)
 }
 
@@ -65,7 +64,7 @@ async fn a_realm_is_named_once_and_before_anything_is_used() {
 #[tokio::test]
 async fn a_host_without_realms_says_where_they_are() {
     let mut client = Client::new(BridgeConfig::default());
-    let id = client.send("initialize", json!({"client": {"realm": "valley"}}));
+    let id = client.send("initialize", &json!({"client": {"realm": "valley"}}));
     let answer = client.next(|message| message["id"] == id).await;
     assert_eq!(answer["error"]["data"]["code"], "invalid_params");
     assert!(answer["error"]["message"].as_str().unwrap().contains("oam stdio --connect"), "{answer}");
@@ -77,11 +76,11 @@ async fn the_end_of_a_connection_cancels_its_own_operations_alone() {
     let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
     one.call("session/create", slow_session()).await;
     let respond = json!({"session": "gorm", "prompt": "Hm?"});
-    let running = one.send("session/respond", json!({"session": "gorm", "prompt": "Hm?", "stream": true}));
+    let running = one.send("session/respond", &json!({"session": "gorm", "prompt": "Hm?", "stream": true}));
     one.notification("session/event").await;
     // Behind the running operation: one of the other connection, then another of this one.
-    let theirs = other.send("session/respond", respond.clone());
-    let waiting = one.send("session/respond", respond);
+    let theirs = other.send("session/respond", &respond);
+    let waiting = one.send("session/respond", &respond);
     one.bridge.shut_down().await;
     for cancelled in [running, waiting] {
         assert_eq!(one.answer(cancelled).await.unwrap_err(), "cancelled");
@@ -103,8 +102,8 @@ async fn a_connection_that_ends_does_not_wait_for_the_operations_of_others() {
     )
     .await;
     // The queue works itself off where it was empty: for the first one.
-    let first = one.send("session/respond", json!({"session": "gorm", "prompt": "Hm?"}));
-    let slow = other.send("session/respond", json!({"session": "gorm", "prompt": "And?"}));
+    let first = one.send("session/respond", &json!({"session": "gorm", "prompt": "Hm?"}));
+    let slow = other.send("session/respond", &json!({"session": "gorm", "prompt": "And?"}));
     one.answer(first).await.unwrap();
     let before = tokio::time::Instant::now();
     one.bridge.shut_down().await;
@@ -119,11 +118,11 @@ async fn cancelling_a_session_cancels_whoever_asked() {
     let (mut one, mut other) = (directory.client_in("valley").await, directory.client_in("valley").await);
     one.call("session/create", slow_session()).await;
     let asked = [&mut one, &mut other]
-        .map(|client| client.send("session/respond", json!({"session": "gorm", "prompt": "Hm?"})));
+        .map(|client| client.send("session/respond", &json!({"session": "gorm", "prompt": "Hm?"})));
     assert_eq!(other.call("session/cancel", json!({"session": "gorm"})).await["cancelled"], 2);
     assert_eq!(one.answer(asked[0]).await.unwrap_err(), "cancelled");
     assert_eq!(other.answer(asked[1]).await.unwrap_err(), "cancelled");
-    let deleted = one.send("session/respond", json!({"session": "gorm", "prompt": "Hm?"}));
+    let deleted = one.send("session/respond", &json!({"session": "gorm", "prompt": "Hm?"}));
     other.call("session/delete", json!({"session": "gorm"})).await;
     // Its step was quick: it was answered, or it was cancelled, but it is no more.
     let _ = one.answer(deleted).await;
@@ -145,7 +144,7 @@ async fn a_tool_is_called_where_the_turn_was_asked_for() {
     )
     .await;
     for (client, said) in [(&mut one, "Dark."), (&mut other, "Still dark.")] {
-        let turn = client.send("session/respond", json!({"session": "gorm", "prompt": "What do you see?"}));
+        let turn = client.send("session/respond", &json!({"session": "gorm", "prompt": "What do you see?"}));
         let call = client.next(|message| message["method"] == "tool/call").await;
         client.say(&json!({"jsonrpc": "2.0", "id": call["id"], "result": {"output": "nothing"}}));
         assert_eq!(client.answer(turn).await.unwrap()["text"], said);
@@ -172,6 +171,33 @@ async fn subscriptions_belong_to_connections_and_end_with_the_world() {
     one.call("world/create", json!({"world": "inn"})).await;
     one.call("world/set", json!({"world": "inn", "path": "fire", "value": false})).await;
     assert_eq!((one.left(), other.left()), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn nothing_goes_on_in_a_realm_that_nobody_uses() {
+    let directory = directory();
+    let mut client = directory.client_in("valley").await;
+    let slow = json!({"type": "scripted", "steps": [
+        {"json": {"emotion": "happy", "line": "Hm.", "player_options": [], "ends_conversation": false}},
+        {"text": "They met.", "delayMs": 3_600_000},
+    ]});
+    client
+        .call(
+            "npc/create",
+            json!({"npc": "mira", "persona": {"name": "Mira"},
+        "options": {"compactAfterTurns": 1, "keepRecentTurns": 0}, "model": slow}),
+        )
+        .await;
+    client.call("npc/talk", json!({"npc": "mira", "line": "Hello."})).await;
+    let journal = directory.journal("valley");
+    client.bridge.shut_down().await;
+    client.bridge.outbox().close();
+    drop(client);
+    directory.forget();
+    // The summary that was being made would write its end into the journal.
+    while Arc::strong_count(&journal) > 2 {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

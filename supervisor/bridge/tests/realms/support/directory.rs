@@ -43,6 +43,11 @@ impl Directory {
         client
     }
 
+    /// Lets go of the realms that it has in memory.
+    pub(crate) fn forget(&self) {
+        self.open.lock().unwrap().clear();
+    }
+
     /// What a host finds that starts after this one was killed now.
     pub(crate) fn after_a_crash(&self) -> Arc<Self> {
         self.after_a_crash_with(self.config.clone())

@@ -28,7 +28,7 @@ impl Client {
     }
 
     /// Sends a request and returns its id.
-    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         self.say(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}));
         self.last_id
@@ -62,7 +62,7 @@ impl Client {
     }
 
     pub(crate) async fn try_call(&mut self, method: &str, params: Value) -> Result<Value, String> {
-        let id = self.send(method, params);
+        let id = self.send(method, &params);
         self.answer(id).await
     }
 
