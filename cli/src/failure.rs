@@ -109,6 +109,13 @@ impl Failure {
         Self::new(FailureCode::Io, message)
     }
 
+    /// What is wrong with a command line, without the usage.
+    pub(crate) fn of_arguments(error: &clap::Error) -> Self {
+        let told = error.render().to_string();
+        let what = told.split("\n\nUsage:").next().unwrap_or(&told);
+        Self::usage(what.trim_start_matches("error:").trim())
+    }
+
     /// The same with what it is about, an argument or variable, in front.
     pub(crate) fn about(self, what: &str) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }

@@ -88,17 +88,20 @@ fn not_run(error: &clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             print(&error.render())
         }
-        _ if report_form() == ReportForm::Json => {
-            let told = error.render().to_string();
-            let what = told.split("\n\nUsage:").next().unwrap_or(&told);
-            Failure::usage(what.trim_start_matches("error:").trim()).report(ReportForm::Json)
-        }
+        _ if is_managed_service() => commands::service::run::refuse(Failure::of_arguments(error)),
+        _ if report_form() == ReportForm::Json => Failure::of_arguments(error).report(ReportForm::Json),
         _ => {
             let stderr = Console::stderr();
             stderr.write(&stderr.rendered(&error.render()).replacen("error:", "Error:", 1));
             ExitCode::from(failure::FailureCode::Usage.exit_code())
         }
     }
+}
+
+/// Whether a manager started this: with a command line that an older version was installed with, perhaps.
+fn is_managed_service() -> bool {
+    let words: Vec<_> = env::args_os().skip(1).collect();
+    words.starts_with(&["service".into(), "run".into()]) && words.contains(&"--managed".into())
 }
 
 fn print(text: &clap::builder::StyledStr) -> ExitCode {

@@ -18,6 +18,9 @@ use crate::failure::Failure;
 /// Of the last words of a service, so many bytes are told.
 const LAST_WORDS: u64 = 4096;
 
+/// The file, beside the log, with what a service prints: nothing, unless it cannot start or goes wrong.
+pub(super) const OUTPUT: &str = "oam.out";
+
 /// A service that was started, and what it says before it has a log.
 #[derive(Debug)]
 pub(crate) struct DetachedService {
@@ -28,7 +31,7 @@ pub(crate) struct DetachedService {
 
 /// Starts `oam service run` with these arguments.
 pub(crate) fn start(arguments: impl IntoIterator<Item = OsString>) -> Result<DetachedService, Failure> {
-    let output = output_file()?;
+    let output = paths::log_file()?.with_file_name(OUTPUT);
     let failed = |error: io::Error| Failure::io(format!("the service cannot be started: {error}"));
     let file = open_output(&output)
         .map_err(|error| Failure::io(format!("{}: cannot be written: {error}", output.display())))?;
@@ -55,11 +58,6 @@ impl DetachedService {
         let words = words.trim();
         Some(if words.is_empty() { format!("it ended with {status}") } else { words.to_owned() })
     }
-}
-
-/// What a service prints that nobody manages: nothing, unless it cannot start or goes wrong.
-pub(crate) fn output_file() -> Result<PathBuf, Failure> {
-    Ok(paths::log_file()?.with_file_name("oam.out"))
 }
 
 fn open_output(path: &Path) -> io::Result<File> {

@@ -9,6 +9,7 @@ use std::{
 
 use oam_system::worker;
 
+use super::manager::Manager;
 use crate::{
     arguments::{text_variable, variable},
     commands::service::{configured::parsed, run::RunArguments},
@@ -27,18 +28,24 @@ pub(crate) struct Installation {
     pub(crate) arguments: Vec<String>,
     /// Where the manager listens.
     pub(crate) socket: PathBuf,
+    /// Where what it prints goes.
+    pub(crate) output: PathBuf,
     /// `PATH` as it is now: a worker may be a script whose interpreter is found there.
     pub(crate) path_variable: Option<String>,
 }
 
 impl Installation {
     /// This program with these arguments. They must mean the same wherever and whenever the service starts.
-    pub(crate) fn new(arguments: Vec<String>, usual_socket: PathBuf) -> Result<Self, Failure> {
+    pub(crate) fn new(arguments: Vec<String>, manager: &Manager) -> Result<Self, Failure> {
         let line = parsed(arguments.iter().map(OsString::from))?;
         line.expect_installable()?;
         Ok(Self {
             program: this_program()?,
-            socket: line.named_socket().unwrap_or(usual_socket),
+            socket: match line.named_socket() {
+                Some(socket) => socket,
+                None => manager.usual_socket()?,
+            },
+            output: manager.output()?,
             arguments,
             path_variable: text_variable("PATH")?,
         })

@@ -51,9 +51,9 @@ struct KeepAlive {
 }
 
 /// The property list.
-pub(super) fn file(installation: &Installation, output: &Path) -> Result<String, Failure> {
+pub(super) fn file(installation: &Installation) -> Result<String, Failure> {
     let words = installation.words()?;
-    let output = text(output)?;
+    let output = text(&installation.output)?;
     let path = installation.path_variable.iter().map(|path| ("PATH".to_owned(), path.clone()));
     let socket = Socket { sock_path_name: text(&installation.socket)?, sock_path_mode: 0o600 };
     let job = Job {
@@ -158,15 +158,14 @@ mod tests {
             program: PathBuf::from(program),
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
             socket: PathBuf::from("/Users/ada/Library/Application Support/oam/oam.sock"),
+            output: PathBuf::from("/Users/ada/Library/Logs/oam/oam.out"),
             path_variable: Some("/usr/bin:/bin".to_owned()),
         }
     }
 
     #[test]
     fn the_property_list_has_keys_that_launchd_documents_with_the_types_that_it_documents() {
-        let file =
-            file(&installation("/usr/local/bin/oam", &[]), Path::new("/Users/ada/Library/Logs/oam/oam.out"))
-                .unwrap();
+        let file = file(&installation("/usr/local/bin/oam", &[])).unwrap();
         let parsed: Value = plist::from_bytes(file.as_bytes()).unwrap();
         let job = parsed.as_dictionary().unwrap();
         check(job, DOCUMENTED);
@@ -189,7 +188,7 @@ mod tests {
         let program = "/Users/ada/My Games & <more>/oam";
         let arguments =
             ["--worker", "env A='1 2' worker \"%h\" $HOME", "--data", "/Users/ada/\u{e4}\u{1f409}"];
-        let file = file(&installation(program, &arguments), Path::new("/tmp/oam.out")).unwrap();
+        let file = file(&installation(program, &arguments)).unwrap();
         let expected = [program, "service", "run", "--managed"].iter().chain(&arguments);
         assert_eq!(words(&file).unwrap(), expected.map(|word| (*word).to_owned()).collect::<Vec<_>>());
     }

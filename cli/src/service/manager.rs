@@ -17,6 +17,7 @@ use nix::unistd::geteuid;
 use oam_service::paths::{Environment, Platform};
 
 use super::{
+    detached::OUTPUT,
     installation::{Installation, arguments_of},
     launchd, systemd,
 };
@@ -112,6 +113,11 @@ impl Manager {
         Ok(self.environment().socket()?)
     }
 
+    /// Where what goes that the service prints, if its manager wants to know.
+    pub(crate) fn output(&self) -> Result<PathBuf, Failure> {
+        Ok(self.environment().log_file()?.with_file_name(OUTPUT))
+    }
+
     fn environment(&self) -> Environment<fn(&str) -> Option<std::ffi::OsString>> {
         let platform = match self.system {
             System::Macos => Platform::MacOs,
@@ -124,8 +130,7 @@ impl Manager {
     pub(crate) fn files(&self, installation: &Installation) -> Result<Vec<ManagedFile>, Failure> {
         let contents = match self.system {
             System::Macos => {
-                let output = self.environment().log_file()?.with_file_name("oam.out");
-                vec![launchd::file(installation, &output)?]
+                vec![launchd::file(installation)?]
             }
             System::Linux => {
                 let runtime_folder = variable("XDG_RUNTIME_DIR").map_or_else(
@@ -194,8 +199,7 @@ impl Manager {
             }
             // Also while it starts or ends.
             System::Linux => {
-                said.text.trim().ends_with("active") && !said.text.trim().ends_with("inactive")
-                    || said.text.contains("activating")
+                ["active", "activating", "reloading", "deactivating"].contains(&said.text.trim())
             }
         }
     }
@@ -278,9 +282,9 @@ impl Manager {
         match self.system {
             System::Macos => {
                 // launchd makes neither the folder of the socket nor that of the outputs.
-                let folders = [installation.socket.parent().map(Path::to_owned), self.output_folder()];
+                let folders = [&installation.socket, &installation.output].map(|path| path.parent());
                 for folder in folders.into_iter().flatten() {
-                    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| {
+                    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| {
                         Failure::io(format!("{}: cannot be made: {error}", folder.display()))
                     })?;
                 }
@@ -291,10 +295,6 @@ impl Manager {
                 self.systemctl(&["enable", "--now", systemd::SOCKET])
             }
         }
-    }
-
-    fn output_folder(&self) -> Option<PathBuf> {
-        self.environment().log_file().ok()?.parent().map(Path::to_owned)
     }
 
     /// Ends the service and has it listen no more.
@@ -416,4 +416,127 @@ fn run_program(program: &str, arguments: &[&str]) -> io::Result<Said> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output()?;
     let text = [output.stdout, output.stderr].concat();
     Ok(Said { is_success: output.status.success(), text: String::from_utf8_lossy(&text).into_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Notes what it is asked, and knows of a job as launchd would.
+    #[derive(Default)]
+    struct Launchd {
+        asked: Vec<String>,
+        is_loaded: bool,
+        is_running: bool,
+    }
+
+    impl Launchd {
+        fn answer(&mut self, words: &[&str]) -> Said {
+            let said = |is_success, text: &str| Said { is_success, text: text.to_owned() };
+            if words == ["print", &domain()] {
+                return said(true, "");
+            }
+            if words[0] == "print" {
+                let text =
+                    if self.is_running { "state = running\n\tpid = 7\n" } else { "state = not running\n" };
+                return said(self.is_loaded, text);
+            }
+            self.asked.push(words.join(" "));
+            match words[0] {
+                "bootstrap" => self.is_loaded = true,
+                "bootout" => (self.is_loaded, self.is_running) = (false, false),
+                "kickstart" => self.is_running = true,
+                "kill" => self.is_running = false,
+                _ => return said(false, "unknown"),
+            }
+            said(true, "")
+        }
+    }
+
+    struct Mac {
+        folder: TempDir,
+        launchd: Arc<Mutex<Launchd>>,
+        manager: Manager,
+    }
+
+    impl Mac {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let launchd = Arc::new(Mutex::new(Launchd::default()));
+            let answers = Arc::clone(&launchd);
+            let programs = move |program: &str, words: &[&str]| {
+                assert_eq!(program, "launchctl");
+                Ok(answers.lock().unwrap().answer(words))
+            };
+            let manager = Manager {
+                system: System::Macos,
+                folder: folder.path().join("LaunchAgents"),
+                programs: Box::new(programs),
+            };
+            Self { folder, launchd, manager }
+        }
+
+        fn installation(&self, arguments: &[&str]) -> Installation {
+            Installation {
+                program: PathBuf::from("/usr/local/bin/oam"),
+                arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+                socket: self.folder.path().join("support/oam.sock"),
+                output: self.folder.path().join("logs/oam.out"),
+                path_variable: None,
+            }
+        }
+
+        fn asked(&self) -> Vec<String> {
+            let asked = std::mem::take(&mut self.launchd.lock().unwrap().asked);
+            let (domain, target) = (domain(), target());
+            asked.iter().map(|words| words.replace(&target, "TARGET").replace(&domain, "DOMAIN")).collect()
+        }
+    }
+
+    #[test]
+    fn launchd_is_asked_for_what_changes_and_no_more() {
+        let mac = Mac::new();
+        let path = mac.manager.paths().remove(0);
+        let bootstrap = format!("bootstrap DOMAIN {}", path.display());
+        let install = |arguments: &[&str]| mac.manager.install(&mac.installation(arguments)).unwrap();
+        assert_eq!((install(&[]), mac.asked()), (Change::Made, vec![bootstrap.clone()]));
+        assert!(
+            path.exists() && ["support", "logs"].iter().all(|name| mac.folder.path().join(name).is_dir())
+        );
+        assert_eq!((install(&[]), mac.asked()), (Change::Unneeded, vec![]));
+        mac.manager.start().unwrap();
+        assert_eq!(mac.asked(), ["kickstart TARGET"]);
+        assert!(mac.manager.is_running());
+        let made = install(&["--data", "/data"]);
+        assert_eq!(made, Change::Made);
+        assert_eq!(mac.asked(), ["bootout TARGET", &bootstrap, "kickstart TARGET"]);
+        assert_eq!(mac.manager.installed().unwrap().unwrap().data_folder().unwrap(), Path::new("/data"));
+        mac.manager.restart().unwrap();
+        assert_eq!(mac.asked(), ["kill SIGTERM TARGET", "kickstart -k TARGET"]);
+        mac.manager.stop().unwrap();
+        mac.manager.stop().unwrap();
+        assert_eq!(mac.asked(), ["bootout TARGET"]);
+        mac.manager.start().unwrap();
+        assert_eq!(mac.asked(), [&bootstrap, "kickstart TARGET"]);
+        assert_eq!(mac.manager.uninstall().unwrap(), [path]);
+        assert_eq!(mac.manager.uninstall().unwrap(), [] as [PathBuf; 0]);
+        assert_eq!(mac.asked(), ["bootout TARGET"]);
+        assert!(mac.manager.installed().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_installed_and_not_ours_is_told_with_its_place() {
+        let mac = Mac::new();
+        let path = mac.manager.paths().remove(0);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        for content in ["", "no plist", "<plist version=\"1.0\"><dict/></plist>"] {
+            fs::write(&path, content).unwrap();
+            let failure = mac.manager.installed().unwrap_err();
+            assert!(failure.message.starts_with(&path.display().to_string()), "{failure}");
+        }
+    }
 }

@@ -18,6 +18,11 @@ pub(super) fn service(installation: &Installation) -> Result<String, Failure> {
     let [program, arguments @ ..] = words.as_slice() else {
         return Err(Failure::usage("there is no program to start"));
     };
+    if program.contains(['"', '\'', '\\']) || program.contains(char::is_control) {
+        return Err(Failure::usage(format!(
+            "{program}: systemd starts no program with quotes or backslashes in its path; put oam somewhere else"
+        )));
+    }
     // With the colon, `$` means itself.
     let command = [format!(":{program}")].into_iter().chain(arguments.iter().cloned());
     let command = command.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ");
@@ -168,11 +173,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_words_are_they_come_back(program in "/[^\0]{1,20}", arguments in proptest::collection::vec("[^\0]{0,20}", 0..5)) {
+        fn whatever_the_words_are_they_come_back(program in "/[^\\pC\"'\\\\]{1,20}", arguments in proptest::collection::vec("[^\0]{0,20}", 0..5)) {
             let installation = Installation {
                 program: PathBuf::from(&program),
                 arguments: arguments.clone(),
                 socket: PathBuf::from("/run/oam.sock"),
+                output: PathBuf::from("/oam.out"),
                 path_variable: Some("/bin".to_owned()),
             };
             let unit = service(&installation).unwrap();

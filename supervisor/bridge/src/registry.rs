@@ -9,6 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::FutureExt;
 use oam_agent::BoxFuture;
 use serde::Serialize;
+use tracing::{Instrument, Span};
 
 use crate::{
     bridge::Bridge,
@@ -65,7 +66,7 @@ impl Reply {
     pub fn later(
         work: impl Future<Output = Result<Payload, BridgeError>> + Send + 'static,
     ) -> Result<Self, BridgeError> {
-        Ok(Self(ReplyKind::Later(Box::pin(work))))
+        Ok(Self(ReplyKind::Later(Box::pin(work.in_current_span()))))
     }
 
     /// The result of work that waits for its turn in `queue`. The work must [commit](Operation::commit) right before
@@ -77,7 +78,9 @@ impl Reply {
     where
         F: Future<Output = Result<Payload, BridgeError>> + Send + 'static,
     {
-        let work: Work = Box::new(move |operation| Box::pin(work(operation)));
+        // What it logs is about the connection whose request it is.
+        let span = Span::current();
+        let work: Work = Box::new(move |operation| Box::pin(work(operation).instrument(span)));
         Ok(Self(ReplyKind::Queued { queue: Arc::clone(queue), work }))
     }
 

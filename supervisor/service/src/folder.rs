@@ -54,8 +54,8 @@ pub enum FolderError {
 /// Makes the folder if there is none, and checks that it is private to `user`.
 pub(crate) fn make_private(path: &Path, user: u32) -> Result<(), FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    let found = match (path.metadata(), made) {
+    let making = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let found = match (path.metadata(), making) {
         (Ok(found), _) => found,
         (Err(_), Err(source)) | (Err(source), Ok(())) => return Err(io(source)),
     };

@@ -1,5 +1,5 @@
 //! The service that all programs of one user share: a bridge on a Unix socket, over one pool of workers, with realms that
-//! are on disk (docs/OPERATIONS.md).
+//! are on disk (docs/SERVICE.md).
 //!
 //! [`Service`] listens at the user's socket, or at one that [systemd or launchd](Activation) opened. Each connection is a
 //! [`Bridge`](oam_bridge::Bridge) of its own; those that name a realm share one, which `oam-store` keeps. One service at a

@@ -4,10 +4,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use sd_notify::NotifyState;
 
+/// Takes news to the manager.
+type Tell = dyn Fn(&[NotifyState<'_>]) + Send + Sync;
+
 /// Where news of the service go.
 #[derive(Clone)]
 pub(crate) struct ManagerLink {
-    tell: Arc<dyn Fn(&[NotifyState<'_>]) + Send + Sync>,
+    tell: Arc<Tell>,
     watchdog: Option<Duration>,
 }
 

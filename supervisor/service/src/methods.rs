@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use oam_bridge::{Bridge, BridgeError, MethodRegistry, MethodSet, Payload, RealmName, Reply, Request};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{connections::OpenConnection, realms::DeleteError, service::Shared, status};
 
@@ -17,19 +17,27 @@ pub(crate) struct ServiceMethods {
 
 impl MethodSet for ServiceMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        type Method = fn(&ServiceMethods, &Arc<Shared>, &Request) -> Result<Reply, BridgeError>;
-        let methods: [(&str, Method); 3] = [
-            ("service/status", Self::status),
-            ("service/deleteRealm", Self::delete_realm),
-            ("service/handover", Self::hand_over),
-        ];
-        for (name, method) in methods {
-            let set = Arc::clone(&self);
-            registry.register(name, move |request| {
-                let service = set.service.upgrade().ok_or_else(BridgeError::shut_down)?;
-                method(&set, &service, &request)
-            });
-        }
+        let of_service = |set: &Arc<Self>| {
+            let set = Arc::clone(set);
+            move || {
+                Ok::<_, BridgeError>((
+                    set.service.upgrade().ok_or_else(BridgeError::shut_down)?,
+                    set.asker()?,
+                ))
+            }
+        };
+        let service = of_service(&self);
+        registry.register("service/status", move |_| {
+            let (service, asker) = service()?;
+            status(service, asker.id)
+        });
+        let service = of_service(&self);
+        registry.register("service/deleteRealm", move |request| delete_realm(service()?.0, &request));
+        let service = of_service(&self);
+        registry.register("service/handover", move |_| {
+            let (service, asker) = service()?;
+            hand_over(&service, asker.id)
+        });
     }
 
     fn client_introduced(&self, _: &Bridge, client: &Map<String, Value>) {
@@ -42,38 +50,35 @@ impl MethodSet for ServiceMethods {
 }
 
 impl ServiceMethods {
-    fn status(&self, service: &Arc<Shared>, _: &Request) -> Result<Reply, BridgeError> {
-        let service = Arc::clone(service);
-        let asker = self.connection.upgrade().map(|connection| connection.id);
-        Reply::later(async move { Ok(Payload::of(&status::of(&service, asker).await)) })
+    fn asker(&self) -> Result<Arc<OpenConnection>, BridgeError> {
+        self.connection.upgrade().ok_or_else(BridgeError::shut_down)
     }
+}
 
-    fn delete_realm(&self, service: &Arc<Shared>, request: &Request) -> Result<Reply, BridgeError> {
-        let name: RealmName = request
-            .params
-            .string("realm")?
-            .parse()
-            .map_err(|error| request.params.invalid("realm", format!("is no realm: {error}.")))?;
-        let service = Arc::clone(service);
-        Reply::later(async move {
-            let deleted = tokio::task::spawn_blocking(move || {
-                service.realms.delete(&name).map_err(|error| not_deleted(&name, error))
-            });
-            deleted.await.map_err(|error| BridgeError::internal_error(error.to_string()))??;
-            Ok(Payload::empty_object())
-        })
-    }
+fn status(service: Arc<Shared>, asker: u64) -> Result<Reply, BridgeError> {
+    Reply::later(async move { Ok(Payload::of(&status::of(&service, asker).await)) })
+}
 
-    fn hand_over(&self, service: &Arc<Shared>, _: &Request) -> Result<Reply, BridgeError> {
-        let connection = self.connection.upgrade().ok_or_else(BridgeError::shut_down)?;
-        let drain = service
-            .promise_handover(connection.id)
-            .map_err(|reason| BridgeError::extension(-32064, "handover_refused", reason))?;
-        Reply::now(&serde_json::json!({
-            "pid": std::process::id(),
-            "drainSeconds": drain.as_secs_f64(),
-        }))
-    }
+fn delete_realm(service: Arc<Shared>, request: &Request) -> Result<Reply, BridgeError> {
+    let name: RealmName = request
+        .params
+        .string("realm")?
+        .parse()
+        .map_err(|error| request.params.invalid("realm", format!("is no realm: {error}.")))?;
+    Reply::later(async move {
+        let deleted = tokio::task::spawn_blocking(move || {
+            service.realms.delete(&name).map_err(|error| not_deleted(&name, error))
+        });
+        deleted.await.map_err(|error| BridgeError::internal_error(error.to_string()))??;
+        Ok(Payload::empty_object())
+    })
+}
+
+fn hand_over(service: &Shared, asker: u64) -> Result<Reply, BridgeError> {
+    let drain = service
+        .promise_handover(asker)
+        .map_err(|reason| BridgeError::extension(-32064, "handover_refused", reason))?;
+    Reply::now(&json!({"pid": std::process::id(), "drainSeconds": drain.as_secs_f64()}))
 }
 
 fn not_deleted(name: &RealmName, error: DeleteError) -> BridgeError {

@@ -90,7 +90,7 @@ pub(crate) struct Shared {
     pub(crate) realms: Arc<Realms>,
     pub(crate) pool: Option<WorkerPool>,
     /// Who the workers play for next.
-    pub(crate) shares: Option<FairShares>,
+    pub(crate) fair_shares: Option<FairShares>,
     /// What connections are made with from now on.
     bridge: Mutex<BridgeConfig>,
     user: u32,
@@ -129,16 +129,15 @@ impl Service {
         let ServiceConfig { socket, activation, data, mut bridge, pool, replace, limits } = config;
         let user = nix::unistd::geteuid().as_raw();
         let manager_kind = activation.as_ref().map(|activation| activation.manager);
-        let Entry { front, file, lock, predecessor } = match activation {
-            Some(activation) => entry::adopt(activation)?,
-            None => {
-                let path = socket.map_or_else(paths::socket, Ok)?;
-                entry::listen(&path, user, replace).await?
-            }
+        let Entry { front, file, lock, predecessor } = if let Some(activation) = activation {
+            entry::adopt(activation)?
+        } else {
+            let path = socket.map_or_else(paths::socket, Ok)?;
+            entry::listen(&path, user, replace).await?
         };
-        let shares = pool.as_ref().map(shares_of);
+        let fair_shares = pool.as_ref().map(shares_of);
         bridge.realms = None;
-        bridge.models = shared_fairly(shares.as_ref(), bridge.models);
+        bridge.models = shared_fairly(fair_shares.as_ref(), bridge.models);
         let realms = Arc::new(Realms::new(data, limits.realms, bridge.clone()));
         bridge.realms = Some(realms.clone());
         let cut = CancellationToken::new();
@@ -151,7 +150,7 @@ impl Service {
             connections: Connections::new(),
             realms,
             pool,
-            shares,
+            fair_shares,
             bridge: Mutex::new(bridge),
             user,
             system,
@@ -271,12 +270,11 @@ impl Shared {
         }
         let peer = stream.peer_creds().ok().and_then(|peer| peer.pid()).and_then(|pid| pid.try_into().ok());
         let limit = self.limits.borrow().connections;
-        match self.connections.admit(limit, peer) {
-            Some(place) => self.serve(stream, place),
-            None => {
-                tracing::warn!(limit, "a connection was refused: there are as many as there may be");
-                self.turn_away(stream, connection::too_many(limit.get()));
-            }
+        if let Some(place) = self.connections.admit(limit, peer) {
+            self.serve(stream, place);
+        } else {
+            tracing::warn!(limit, "a connection was refused: there are as many as there may be");
+            self.turn_away(stream, connection::too_many(limit.get()));
         }
     }
 
@@ -399,7 +397,7 @@ impl Shared {
 
     fn reload(&self, limits: ServiceLimits, mut bridge: BridgeConfig) {
         bridge.realms = None;
-        bridge.models = shared_fairly(self.shares.as_ref(), bridge.models);
+        bridge.models = shared_fairly(self.fair_shares.as_ref(), bridge.models);
         self.realms.reload(limits.realms, bridge.clone());
         bridge.realms = Some(self.realms.clone());
         *lock(&self.bridge) = bridge;
@@ -486,12 +484,16 @@ impl Shared {
             return;
         }
         self.file.remove();
-        match front.into_backlog() {
-            Ok(waiting) if has_successor => waiting.into_iter().for_each(|stream| self.receive(stream)),
-            Ok(waiting) => {
-                waiting.into_iter().for_each(|stream| self.turn_away(stream, connection::stopping()));
+        let waiting = front.into_backlog().unwrap_or_else(|error| {
+            tracing::warn!(%error, "those who had just connected are not heard");
+            Vec::new()
+        });
+        for stream in waiting {
+            if has_successor {
+                self.receive(stream);
+            } else {
+                self.turn_away(stream, connection::stopping());
             }
-            Err(error) => tracing::warn!(%error, "those who had just connected are not heard"),
         }
     }
 

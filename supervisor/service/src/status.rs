@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{realms::RealmsStatus, service::Shared};
 
 /// The status as it is told to the connection `asker`, whose own question does not count as work.
-pub(crate) async fn of(service: &Arc<Shared>, asker: Option<u64>) -> Value {
+pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
     let workers = match &service.pool {
         Some(pool) => pool.status().await,
         None => None,
@@ -20,7 +20,7 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: Option<u64>) -> Value {
         .connections
         .all()
         .iter()
-        .map(|connection| connection.to_json(usize::from(asker == Some(connection.id))))
+        .map(|connection| connection.to_json(usize::from(asker == connection.id)))
         .collect();
     let limits = service.limits.borrow().clone();
     json!({
@@ -38,7 +38,7 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: Option<u64>) -> Value {
         "realms": realms.as_ref().map_or_else(Vec::new, of_realms),
         "store": store(service, realms.as_ref()),
         "workers": workers,
-        "steps": service.shares.as_ref().map(|shares| {
+        "steps": service.fair_shares.as_ref().map(|shares| {
             let load = shares.load();
             json!({"parallel": load.capacity, "playing": load.playing, "waiting": load.waiting})
         }),

@@ -72,7 +72,11 @@ fn who_waits_for_a_service_that_gave_up_is_told_why() {
         home.run(arguments);
     }
     let socket = home.path("a.sock");
-    let Some(mut service) = activated(&home, &socket, arguments[2..].iter().copied().filter(|word| !["--log-file", "-"].contains(word))) else {
+    let Some(mut service) = activated(
+        &home,
+        &socket,
+        arguments[2..].iter().copied().filter(|word| !["--log-file", "-"].contains(word)),
+    ) else {
         return;
     };
     let mut client = UnixStream::connect(&socket).unwrap();

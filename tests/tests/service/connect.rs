@@ -1,15 +1,10 @@
 //! `oam stdio --connect`: an engine speaks with the service as with a bridge of its own.
 
-use std::{
-    fs,
-    os::unix::process::ExitStatusExt,
-    sync::Barrier,
-    thread,
-};
+use std::{fs, os::unix::process::ExitStatusExt, sync::mpsc::channel, thread};
 
 use nix::sys::signal::Signal;
 use oam_tests::{
-    Oam,
+    DEADLINE, Oam,
     script::{call, endless, tool},
 };
 use serde_json::{Value, json};
@@ -33,31 +28,37 @@ fn exchange(client: &mut Oam, name: &str) {
 fn two_clients_use_one_service_at_the_same_time() {
     let home = Home::new();
     let service = home.serve([]);
-    let (open, done) = (Barrier::new(3), Barrier::new(3));
     thread::scope(|scope| {
-        for name in ["north", "south"] {
-            let (home, open, done) = (&home, &open, &done);
+        let (came, coming) = channel();
+        let clients = ["north", "south"].map(|name| {
+            let (home, came) = (&home, came.clone());
+            let (seen, wait) = channel::<()>();
             scope.spawn(move || {
                 let mut client = home.client().arg("--no-start").start();
                 client.ok("initialize", json!({"client": {"name": name}}));
-                open.wait();
+                came.send(()).unwrap();
                 for _ in 0..5 {
                     exchange(&mut client, name);
                     client.ok("session/delete", json!({"session": name}));
                 }
-                done.wait();
+                // Until both have been seen at once.
+                let _ = wait.recv();
                 client.close_input();
                 assert!(client.wait_exit().success());
             });
+            seen
+        });
+        drop(came);
+        for _ in &clients {
+            coming.recv_timeout(DEADLINE).expect("a client is connected");
         }
-        open.wait();
         let status = home.status();
+        drop(clients);
         assert_eq!(status["service"]["pid"], service.child.id());
-        let clients = status["service"]["connections"].as_array().unwrap();
-        let mut names: Vec<_> = clients.iter().filter_map(|one| one["client"]["name"].as_str()).collect();
+        let connections = status["service"]["connections"].as_array().unwrap();
+        let mut names: Vec<_> = connections.iter().filter_map(|one| one["client"]["name"].as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["north", "oam", "south"]);
-        done.wait();
     });
 }
 
@@ -89,18 +90,10 @@ fn the_first_client_starts_the_service_and_it_outlives_him() {
 #[test]
 fn clients_that_come_at_once_start_one_service() {
     let home = Home::new();
-    let all_there = Barrier::new(4);
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut client = home.client().start();
-                client.settle();
-                // None ends before all have been served.
-                all_there.wait();
-            });
-        }
-    });
-    assert_eq!(home.status()["running"], true);
+    let clients: Vec<_> = (0..4).map(|_| home.client().start()).collect();
+    let served = clients.into_iter().map(|mut client| client.ok("service/status", json!({}))["pid"].clone());
+    let pids: std::collections::BTreeSet<_> = served.map(|pid| pid.as_u64()).collect();
+    assert_eq!(pids.len(), 1);
 }
 
 #[test]
@@ -141,8 +134,7 @@ fn a_named_socket_is_served_beside_the_usual_one() {
     let socket = home.path("other/a socket");
     let _usual = home.serve([]);
     let other_data = home.path("other/data");
-    let _other =
-        home.serve(["--socket", socket.to_str().unwrap(), "--data", other_data.to_str().unwrap()]);
+    let _other = home.serve(["--socket", socket.to_str().unwrap(), "--data", other_data.to_str().unwrap()]);
     let mut client = home.client().arg(socket.to_str().unwrap()).arg("--no-start").start();
     let status = client.ok("service/status", json!({}));
     assert_eq!(status["socket"], socket.to_str().unwrap());

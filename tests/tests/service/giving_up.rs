@@ -30,6 +30,15 @@ fn after_five_starts_that_failed_it_ends_as_if_all_were_well_and_the_status_tell
 }
 
 #[test]
+fn arguments_that_a_later_version_does_not_know_are_starts_that_fail_too() {
+    let home = Home::new();
+    let codes: Vec<_> =
+        (0..6).map(|_| home.run(["service", "run", "--managed", "--nothing"]).code.unwrap()).collect();
+    assert_eq!(codes, [2, 2, 2, 2, 0, 0]);
+    assert!(home.status()["failedStarts"][4]["reason"].as_str().unwrap().contains("'--nothing'"));
+}
+
+#[test]
 fn a_good_start_forgets_those_that_failed() {
     let home = Home::new();
     for _ in 0..4 {

@@ -99,7 +99,7 @@ impl Home {
     pub(crate) fn serve<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Running {
         let mut command = self.program(oam_binary());
         command.args(["service", "run", "--log-file", "-"]).args(arguments);
-        Running::start(command, "serving at")
+        Running::start(command, "the service listens")
     }
 
     /// A program `systemctl` or the like, found before that of the system, which notes what it is asked.
@@ -107,8 +107,11 @@ impl Home {
         let folder = self.path("bin");
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\necho \"$*\" >> '{}'\n{script}\n", self.asked_path(name).display()))
-            .unwrap();
+        fs::write(
+            &path,
+            format!("#!/bin/sh\necho \"$*\" >> '{}'\n{script}\n", self.asked_path(name).display()),
+        )
+        .unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         folder
     }

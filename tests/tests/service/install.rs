@@ -138,6 +138,7 @@ fn what_would_not_mean_the_same_elsewhere_is_refused() {
         (&["--worker", "./worker"], "there is no program ./worker"),
         (&["--worker", "/nowhere/worker"], "there is no program /nowhere/worker"),
         (&["--replace"], "--replace"),
+        (&["--socket", "/run/a\nb"], "a unit cannot hold this path"),
         (&["--nothing"], "'--nothing'"),
         (&["--idle-exit", "soon"], "--idle-exit"),
     ] {
@@ -170,11 +171,12 @@ fn systemd_takes_the_units_whatever_the_paths_are() {
         return;
     }
     let home = Home::new();
-    for folder in ["plain", "with space", "100%h $HOME \"'\\"] {
+    for folder in ["plain", "with space", "100%h $HOME ü;"] {
         let program = home.path(folder).join("oam");
         fs::create_dir(home.path(folder)).unwrap();
         fs::copy(oam_binary(), &program).unwrap();
-        let worker = shell_words::join([program.to_str().unwrap(), "worker", "scripted"]);
+        let worker =
+            shell_words::join([program.to_str().unwrap(), "worker", "scripted", "--script", "'\"\\%$"]);
         let mut command = home.program(&program);
         command.args(["service", "install", "--print", "--for", "linux", "--", "--worker", &worker]);
         let shown = ended(command);

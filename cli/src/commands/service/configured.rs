@@ -79,14 +79,8 @@ fn known() -> BTreeSet<String> {
 
 /// The arguments that these words say. The failure is in a line or two, without usage.
 pub(crate) fn parsed(words: impl IntoIterator<Item = OsString>) -> Result<RunArguments, Failure> {
-    match RunLine::try_parse_from(words) {
-        Ok(line) => Ok(line.arguments),
-        Err(error) => {
-            let told = error.render().to_string();
-            let what = told.split("\n\nUsage:").next().unwrap_or(&told);
-            Err(Failure::usage(what.trim_start_matches("error:").trim()))
-        }
-    }
+    let line = RunLine::try_parse_from(words).map_err(|error| Failure::of_arguments(&error))?;
+    Ok(line.arguments)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ Exit codes: 0 it is not installed any more, or was not; 1 that failed.";
 
 pub(super) fn install(arguments: &InstallArguments) -> Result<(), Failure> {
     let manager = Manager::of(arguments.system.unwrap_or(System::here()))?;
-    let installation = Installation::new(arguments.arguments.clone(), manager.usual_socket()?)?;
+    let installation = Installation::new(arguments.arguments.clone(), &manager)?;
     let stdout = Console::stdout();
     if arguments.print {
         for (index, file) in manager.files(&installation)?.iter().enumerate() {

@@ -229,6 +229,15 @@ pub(crate) fn run(said: &RunArguments) -> ExitCode {
     if said.managed { run_managed(&starts, activation, serve) } else { ended(serve(activation).end) }
 }
 
+/// The end of a managed service whose command line cannot be used: that is a start that failed, too.
+pub(crate) fn refuse(failure: Failure) -> ExitCode {
+    let activation = Activation::of_process().map_err(|error| start_failure(&error));
+    match paths::data_folder() {
+        Ok(data) => run_managed(&StartList::beside(&data), activation, |_| Served::not(failure)),
+        Err(_) => ended(Err(failure)),
+    }
+}
+
 /// Runs it unless that has failed too often.
 fn run_managed(
     starts: &StartList,
@@ -391,7 +400,6 @@ async fn run_service(
     adjustable: &mut Adjustable,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), "serving at {}", service.socket_path().display());
     let reason = loop {
         tokio::select! {
             biased;
@@ -410,7 +418,6 @@ async fn run_service(
             Some(()) = signals.reload.recv() => adjustable.reload(said, service),
         }
     };
-    tracing::info!("the service ends: {reason}");
     match reason {
         StopReason::Failed(reason) => Err(Failure::io(reason)),
         StopReason::Requested | StopReason::Idle | StopReason::HandedOver => Ok(()),

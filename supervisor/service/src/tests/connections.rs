@@ -128,7 +128,8 @@ async fn what_a_client_that_died_had_asked_for_is_cancelled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_protocol_names_every_member_of_the_status() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/PROTOCOL.md")).unwrap();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/PROTOCOL.md")).unwrap();
     let (_, section) = text.split_once("### The service's methods").unwrap();
     let (section, _) = section.split_once("\n### ").unwrap();
     let home = Home::new();
