@@ -1,4 +1,4 @@
-//! Measures `oam stdio` and `oam serve`, and puts each figure beside what the machine gives at best in the same minute.
+//! Measures `oam stdio`, `oam serve` and `oam service`, and puts each figure beside what the machine gives at best in the same minute.
 //!
 //! Absolute figures depend on the machine and on what else it does; ratios hold. So the floor is measured in the same
 //! run, in turns with the real thing: this program itself as a bare echo of lines or frames ([`floor`]), or `oam`'s own
@@ -15,6 +15,7 @@ mod pipe;
 mod report;
 mod script;
 mod server;
+mod service;
 mod workers;
 
 use std::process::ExitCode;
@@ -36,6 +37,9 @@ struct Args {
     /// Only what is about the server.
     #[arg(long, conflicts_with = "workers")]
     server: bool,
+    /// Only what is about the service and its disk.
+    #[arg(long, conflicts_with_all = ["workers", "server"])]
+    service: bool,
     /// Writes JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -71,13 +75,17 @@ fn play(part: &str) -> bool {
 fn report(args: &Args) -> Result<(), String> {
     let plan = if args.quick { Plan::QUICK } else { Plan::FULL };
     // What is missing is told before it takes minutes to measure the rest.
-    let load = if args.workers { None } else { Some(Load::new()?) };
+    let load = if args.workers || args.service { None } else { Some(Load::new()?) };
+    let is_all = !args.workers && !args.server && !args.service;
     let mut figures = Vec::new();
-    if !args.workers && !args.server {
+    if is_all {
         figures.extend(measure(&plan));
     }
-    if !args.server {
+    if is_all || args.workers {
         figures.extend(workers::workers(&plan));
+    }
+    if is_all || args.service {
+        figures.extend(service::service(&plan));
     }
     if let Some(load) = &load {
         figures.extend(server::server(&plan, load));

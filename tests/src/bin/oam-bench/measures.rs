@@ -23,6 +23,10 @@ pub(crate) struct Plan {
     pub(crate) worker_turns: usize,
     pub(crate) deaths: usize,
     pub(crate) load_seconds: usize,
+    pub(crate) single_changes: usize,
+    pub(crate) changes: usize,
+    /// So many that the largest world gets a snapshot.
+    pub(crate) changes_of_a_size: usize,
 }
 
 impl Plan {
@@ -36,6 +40,9 @@ impl Plan {
         worker_turns: 4_000,
         deaths: 100,
         load_seconds: 4,
+        single_changes: 2_000,
+        changes: 100_000,
+        changes_of_a_size: 200_000,
     };
     pub(crate) const QUICK: Self = Self {
         repetitions: 2,
@@ -47,6 +54,9 @@ impl Plan {
         worker_turns: 400,
         deaths: 10,
         load_seconds: 1,
+        single_changes: 300,
+        changes: 10_000,
+        changes_of_a_size: 20_000,
     };
 }
 
@@ -89,12 +99,12 @@ fn create(oam: &mut Pipe, session: &str, mut params: Value) {
     oam.exchange(&line(0, "session/create", &params));
 }
 
-fn is_answer(line: &[u8]) -> bool {
+pub(crate) fn is_answer(line: &[u8]) -> bool {
     line.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":")
         && !line.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":\"t-")
 }
 
-fn per_second(count: usize, time: Duration) -> f64 {
+pub(crate) fn per_second(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
 }
 

@@ -2,22 +2,24 @@
 
 use std::{
     io::{Read, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    os::unix::net::UnixStream,
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use oam_tests::{oam_command, procfs};
 
 /// Requests that may be unanswered.
-const WINDOW: usize = 256;
+pub(crate) const WINDOW: usize = 256;
 /// Lines in one write.
 const BATCH: usize = 32;
 
-/// A process that is measured. Dropping it kills and reaps it.
+/// A process that is measured, or a connection of one. Dropping it kills and reaps the process.
 pub(crate) struct Pipe {
-    child: Child,
-    input: ChildStdin,
-    output: ChildStdout,
+    /// `None` for a connection.
+    child: Option<Child>,
+    input: Box<dyn Write>,
+    output: Box<dyn Read>,
     buffer: Vec<u8>,
     filled: usize,
 }
@@ -28,7 +30,20 @@ impl Pipe {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the process starts");
         let input = child.stdin.take().expect("a pipe");
         let output = child.stdout.take().expect("a pipe");
-        Self { child, input, output, buffer: vec![0; 256 * 1024], filled: 0 }
+        let mut pipe = Self::of(input, output);
+        pipe.child = Some(child);
+        pipe
+    }
+
+    /// The measuring end of a connection.
+    pub(crate) fn over(socket: UnixStream) -> Self {
+        let output = socket.try_clone().expect("a second handle of a socket");
+        Self::of(socket, output)
+    }
+
+    fn of(input: impl Write + 'static, output: impl Read + 'static) -> Self {
+        let (input, output) = (Box::new(input), Box::new(output));
+        Self { child: None, input, output, buffer: vec![0; 256 * 1024], filled: 0 }
     }
 
     pub(crate) fn oam() -> Self {
@@ -39,12 +54,13 @@ impl Pipe {
 
     /// Processor time so far in nanoseconds; not a number where the system does not tell it.
     pub(crate) fn cpu(&self) -> f64 {
-        procfs::cpu_nanos(self.child.id()).map_or(f64::NAN, |nanos| nanos as f64)
+        let nanos = self.child.as_ref().and_then(|child| procfs::cpu_nanos(child.id()).ok());
+        nanos.map_or(f64::NAN, |nanos| nanos as f64)
     }
 
     /// Resident memory in KiB, where the system tells it.
     pub(crate) fn rss_kib(&self) -> Option<u64> {
-        procfs::usage(self.child.id()).ok().map(|usage| usage.rss_kib)
+        procfs::usage(self.child.as_ref()?.id()).ok().map(|usage| usage.rss_kib)
     }
 
     /// Sends a line and waits for one.
@@ -143,7 +159,9 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
