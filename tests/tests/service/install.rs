@@ -71,7 +71,7 @@ fn it_is_installed_once_and_changed_when_something_changes() {
         did(home.asked("systemctl")),
         [
             "--user stop oam.socket oam.service",
-            "--user disable oam.socket oam.service",
+            "--user disable oam.socket",
             "--user daemon-reload"
         ]
     );
