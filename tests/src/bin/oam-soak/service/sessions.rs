@@ -194,14 +194,14 @@ impl Account<Sessions> {
         }
     }
 
-    /// A call of the tool with this number.
+    /// A call of the tool with this number, which may be of a turn that was not answered yet.
     pub(super) fn called(&self, number: u64) -> Result<(), String> {
-        match &self.settled {
-            Some(session) if number < session.step as u64 => {
-                Err(format!("{}: the call {number} of a turn that was answered is made again", self.id))
-            }
-            _ => Ok(()),
+        let is_over =
+            |session: &Option<Session>| session.as_ref().is_some_and(|one| number < one.step as u64);
+        if self.possible().iter().all(is_over) {
+            return Err(format!("{}: the call {number} of a turn that was answered is made again", self.id));
         }
+        Ok(())
     }
 
     pub(super) fn question(&self) -> (&'static str, Value) {
