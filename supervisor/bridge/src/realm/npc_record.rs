@@ -117,7 +117,7 @@ impl NpcRecorder {
         world: Option<WorldId>,
         script: Option<Arc<ScriptedModel>>,
     ) -> Arc<Self> {
-        let (setup, script) = (RecordedSetup::default(), ScriptPosition::new(script));
+        let (setup, script) = (RecordedSetup::default(), ScriptPosition::new(script, 0));
         let state = Mutex::new(Recorded { setup, script, revised_tools: None });
         Arc::new(Self { keeper, created_at, model, world, state })
     }
@@ -245,7 +245,10 @@ pub(super) fn replay(npc: &mut Option<RecordedNpc>, record: &[u8]) -> Result<(),
         NpcRecord::Compacted { first_kept, setup, summary, script } => {
             let setup = setup.after(&npc.said).setup;
             npc.said.compact(first_kept.as_deref().map(EntryId::from_text).as_ref(), setup);
-            npc.memory["summary"] = summary.into();
+            let memory = npc.memory.as_object_mut().ok_or_else(|| {
+                UnreadableRecord::Malformed("what it remembers is not an object".to_owned())
+            })?;
+            memory.insert("summary".to_owned(), summary.into());
             npc.script = script.unwrap_or(npc.script);
         }
         NpcRecord::Revised { persona, memory, options, tools } => {
@@ -284,8 +287,12 @@ impl RecordedNpc {
             ModelUse::Npc(id.as_str()),
             script,
         );
-        let recorder = NpcRecorder::new(keeper, created_at, model, world_id.clone(), choice.script);
-        recorder.lock().setup = RecordedSetup::before(&said);
+        let recorder = NpcRecorder::new(keeper, created_at, model, world_id.clone(), None);
+        {
+            let mut recorded = recorder.lock();
+            recorded.setup = RecordedSetup::before(&said);
+            recorded.script = ScriptPosition::new(choice.script, script);
+        }
         let setup = NpcSetup {
             persona: coding::persona(&params, "persona", ignored)?,
             tools: coding::tools("tools", &tools, options.tool_timeout)?.tools,
