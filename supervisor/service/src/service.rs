@@ -135,7 +135,7 @@ impl Service {
             let path = socket.map_or_else(paths::socket, Ok)?;
             entry::listen(&path, user, replace).await?
         };
-        let fair_shares = pool.as_ref().map(shares_of);
+        let fair_shares = pool.as_ref().map(FairShares::of_pool);
         bridge.realms = None;
         bridge.models = shared_fairly(fair_shares.as_ref(), bridge.models);
         let realms = Arc::new(Realms::new(data, limits.realms, bridge.clone()));
@@ -280,7 +280,7 @@ impl Shared {
 
     fn serve(self: &Arc<Self>, stream: Stream, place: Place) {
         let id = place.connection.id;
-        let span = tracing::info_span!("connection", id, client = tracing::field::Empty);
+        let span = tracing::error_span!("connection", id, client = tracing::field::Empty);
         let config = self.config_of(&place, &span);
         let shared = Arc::clone(self);
         let serving = async move {
@@ -506,20 +506,6 @@ impl Shared {
             Err(_) => tracing::error!("the disk did not take in time what was to be written"),
         }
     }
-}
-
-/// As many slots as the workers of the pool play steps at once.
-fn shares_of(pool: &WorkerPool) -> FairShares {
-    let mut steps = pool.parallel_steps();
-    let shares = FairShares::new(*steps.borrow_and_update());
-    let following = shares.clone();
-    tokio::spawn(async move {
-        // Until the pool is gone.
-        while steps.changed().await.is_ok() {
-            following.set_capacity(*steps.borrow_and_update());
-        }
-    });
-    shares
 }
 
 fn shared_fairly(shares: Option<&FairShares>, models: Arc<dyn ModelFactory>) -> Arc<dyn ModelFactory> {
