@@ -50,7 +50,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
-    /// Settings that come before these flags [default: service.json].
+    /// Settings, which these flags overrule [default: service.json].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -222,7 +222,7 @@ pub(crate) fn run(said: &RunArguments) -> ExitCode {
     let logging = logging::init_service(log.as_deref(), said.log_level).ok();
     let serve = |activation: Result<Option<Activation>, Failure>| match activation {
         Ok(activation) => {
-            serve(said, logging.as_ref().and_then(|logging| logging.level.clone()), activation, &starts)
+            serve(said, logging.as_ref().map(|logging| logging.level.clone()), activation, &starts)
         }
         Err(failure) => Served::not(failure),
     };
@@ -449,6 +449,5 @@ impl Adjustable {
         self.set_level();
         let arguments = &self.settings.arguments;
         service.reload(arguments.limits(), arguments.bridge(Arc::clone(&self.models)));
-        tracing::info!("the settings were read again");
     }
 }
