@@ -41,10 +41,7 @@ impl Installation {
         line.expect_installable()?;
         Ok(Self {
             program: this_program()?,
-            socket: match line.named_socket() {
-                Some(socket) => socket,
-                None => manager.usual_socket()?,
-            },
+            socket: manager.socket_of(Some(&line))?,
             output: manager.output()?,
             arguments,
             path_variable: text_variable("PATH")?,

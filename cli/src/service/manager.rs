@@ -109,7 +109,7 @@ impl Manager {
     }
 
     /// The usual socket on this system.
-    pub(crate) fn usual_socket(&self) -> Result<PathBuf, Failure> {
+    fn usual_socket(&self) -> Result<PathBuf, Failure> {
         Ok(self.environment().socket()?)
     }
 
@@ -176,14 +176,15 @@ impl Manager {
             .map_err(|failure| failure.about(&path.display().to_string()))
     }
 
+    /// Where a service is looked for that nobody names: where the installed one listens, or at the usual place.
+    pub(crate) fn socket_of(&self, installed: Option<&RunArguments>) -> Result<PathBuf, Failure> {
+        installed.and_then(RunArguments::named_socket).map_or_else(|| self.usual_socket(), Ok)
+    }
+
     /// Whether it listens at this socket, or would.
     pub(crate) fn listens_at(&self, socket: &Path) -> Result<bool, Failure> {
         let Some(arguments) = self.installed()? else { return Ok(false) };
-        let installed = match arguments.named_socket() {
-            Some(socket) => socket,
-            None => self.usual_socket()?,
-        };
-        Ok(installed == socket)
+        Ok(self.socket_of(Some(&arguments))? == socket)
     }
 
     /// Whether it runs the service now.
@@ -201,6 +202,16 @@ impl Manager {
             System::Linux => {
                 ["active", "activating", "reloading", "deactivating"].contains(&said.text.trim())
             }
+        }
+    }
+
+    /// Whether it holds the socket now: then whoever connects starts the service.
+    pub(crate) fn is_listening(&self) -> bool {
+        match self.system {
+            System::Macos => self.is_loaded(),
+            System::Linux => self
+                .say("systemctl", &["--user", "is-active", systemd::SOCKET])
+                .is_ok_and(|said| said.text.trim() == "active"),
         }
     }
 
