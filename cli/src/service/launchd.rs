@@ -189,7 +189,7 @@ mod tests {
         let arguments =
             ["--worker", "env A='1 2' worker \"%h\" $HOME", "--data", "/Users/ada/\u{e4}\u{1f409}"];
         let file = file(&installation(program, &arguments)).unwrap();
-        let expected = [program, "service", "run", "--managed"].iter().chain(&arguments);
-        assert_eq!(words(&file).unwrap(), expected.map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let expected = [program, "service", "run", "--managed"].into_iter().chain(arguments);
+        assert_eq!(words(&file).unwrap(), expected.map(str::to_owned).collect::<Vec<_>>());
     }
 }

@@ -275,7 +275,7 @@ impl Manager {
         if self.expect_manager().is_ok() {
             self.unload()?;
             if self.system == System::Linux {
-                self.systemctl(&["disable", systemd::SOCKET, systemd::SERVICE])?;
+                self.systemctl(&["disable", systemd::SOCKET])?;
             }
         }
         for path in &there {

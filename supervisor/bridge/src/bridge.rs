@@ -31,7 +31,7 @@ use crate::{
     params::Params,
     queue::{NewOperation, Operation},
     realm::{Books, Membership, Realm, RealmName, Subscriptions},
-    registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
+    registry::{Method, MethodRegistry, MethodSet, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
 };
@@ -344,7 +344,7 @@ impl Bridge {
 
     fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) -> Canceller {
         tracing::debug!(method, id = id.as_ref().map(tracing::field::display), "a request arrived");
-        let responder = Responder::new(to, &self.inner.answers);
+        let mut responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
         match &mut *phase {
             Phase::Running => {}
@@ -357,7 +357,15 @@ impl Bridge {
                 return Canceller::NOTHING;
             }
         }
-        match self.invoke(id, method, params) {
+        let registered = self.inner.registry.get(method);
+        if registered.is_some_and(|method| method.changes_realm) {
+            responder.is_of_change();
+        }
+        let replied = match registered {
+            Some(registered) => self.invoke(registered, id, method, params),
+            None => Err(BridgeError::method_not_found(method)),
+        };
+        match replied {
             Ok(Reply(ReplyKind::Now(payload))) => responder.answer(Ok(payload)),
             Ok(Reply(ReplyKind::Later(work))) => return self.spawn(work, responder),
             Ok(Reply(ReplyKind::Queued { queue, work })) => {
@@ -389,13 +397,11 @@ impl Bridge {
 
     fn invoke(
         &self,
+        registered: &Method,
         id: Option<RequestId>,
         method: &str,
         params: Option<Value>,
     ) -> Result<Reply, BridgeError> {
-        let Some(registered) = self.inner.registry.get(method) else {
-            return Err(BridgeError::method_not_found(method));
-        };
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
         let durable =

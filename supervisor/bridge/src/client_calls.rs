@@ -55,13 +55,18 @@ impl ClientCalls {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a call under the next id.
-    pub(crate) fn open(&self) -> (ClientCallId, oneshot::Receiver<ToolOutput>) {
+    /// Opens a call under the next id. `send` sends it, before the next one is opened: calls go out in the order of their
+    /// ids, whatever the number of threads.
+    pub(crate) fn open(
+        &self,
+        send: impl FnOnce(ClientCallId),
+    ) -> (ClientCallId, oneshot::Receiver<ToolOutput>) {
         let (answer, receiver) = oneshot::channel();
         let mut state = self.lock();
         state.last += 1;
         let id = ClientCallId(state.last);
         state.open.insert(id, answer);
+        send(id);
         (id, receiver)
     }
 
@@ -144,7 +149,7 @@ mod tests {
     #[test]
     fn only_an_open_call_under_its_exact_id_takes_an_answer() {
         let calls = ClientCalls::default();
-        let (id, mut receiver) = calls.open();
+        let (id, mut receiver) = calls.open(|_| ());
         let reply = || ClientReply::Result(json!("x"));
         for wrong in ["t-2", "t-01", "t-+1", "t- 1", "1", "T-1", ""] {
             assert!(!calls.answer(wrong, reply()), "{wrong}");

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     journal::Journal,
-    message::{EventContext, Outgoing, RequestId},
+    message::{EventContext, Outgoing, Payload, RequestId},
 };
 use gate::Gate;
 
@@ -155,9 +155,18 @@ impl Shared {
 impl Outbox {
     /// Puts a message in. After the end of the outbox it is dropped.
     pub fn push(&self, message: Outgoing<'_>) {
-        let result_of = if let Outgoing::Result { id, .. } = message { id } else { None };
+        self.put(None, message);
+    }
+
+    /// Puts in the result of a request that changed something. It leaves as `storage_failed` when the change is not on disk
+    /// and [patience](STORAGE_PATIENCE) is over.
+    pub fn push_change(&self, id: &RequestId, result: &Payload) {
+        self.put(Some(id), Outgoing::Result { id: Some(id), result });
+    }
+
+    fn put(&self, changed_by: Option<&RequestId>, message: Outgoing<'_>) {
         self.append(|state, _| {
-            state.write(result_of, |out| {
+            state.write(changed_by, |out| {
                 message.write(out);
                 out.push(b'\n');
             });
@@ -189,8 +198,8 @@ impl Outbox {
     }
 
     /// From now on a message leaves only when every record that `journal` had before it was pushed is on disk. While the
-    /// disk fails, that is for [`STORAGE_PATIENCE`]; then messages leave, and results among them have become the error
-    /// `storage_failed`. What is in the outbox already is not held. The first journal stays.
+    /// disk fails, that is for [`STORAGE_PATIENCE`]; then messages leave, and results of [changes](Self::push_change) among them
+    /// have become the error `storage_failed`. What is in the outbox already is not held. The first journal stays.
     ///
     /// The future watches the journal and has to run as long as the outbox, with which it ends.
     #[must_use = "messages wait for it"]
@@ -389,13 +398,13 @@ impl State {
         self.gate.as_ref().is_some_and(|gate| gate.is_holding(!self.merged.is_empty()))
     }
 
-    /// Writes a message behind all others. If it is a result, it is that of the request `result_of`.
-    fn write(&mut self, result_of: Option<&RequestId>, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Writes a message behind all others. `changed_by` is the request whose result it is, if that changed something.
+    fn write(&mut self, changed_by: Option<&RequestId>, write: impl FnOnce(&mut Vec<u8>)) {
         self.write_merged();
         self.messages += 1;
         match &mut self.gate {
             None => write(&mut self.pending),
-            Some(gate) => gate.write(gate.stamp(), result_of, &mut self.pending, write),
+            Some(gate) => gate.write(gate.stamp(), changed_by, &mut self.pending, write),
         }
     }
 

@@ -60,6 +60,8 @@ impl Answers {
 /// Answers one request. Dropped without an answer (its work panicked), it answers `internal_error`.
 pub(crate) struct Responder {
     to: Option<Recipient>,
+    /// The request changes something.
+    is_change: bool,
     answers: Arc<Answers>,
 }
 
@@ -88,26 +90,32 @@ impl fmt::Debug for Responder {
 impl Responder {
     pub(crate) fn new(to: Recipient, answers: &Arc<Answers>) -> Self {
         answers.owed.fetch_add(1, Ordering::SeqCst);
-        Self { to: Some(to), answers: Arc::clone(answers) }
+        Self { to: Some(to), is_change: false, answers: Arc::clone(answers) }
+    }
+
+    /// The request changes something: its result must not leave before that is on disk.
+    pub(crate) fn is_of_change(&mut self) {
+        self.is_change = true;
     }
 
     pub(crate) fn answer(mut self, result: Result<Payload, BridgeError>) {
         if let Some(to) = self.to.take() {
-            to.deliver(result, &self.answers.outbox);
+            to.deliver(result, self.is_change, &self.answers.outbox);
         }
     }
 }
 
 impl Recipient {
-    fn deliver(self, result: Result<Payload, BridgeError>, outbox: &Outbox) {
+    fn deliver(self, result: Result<Payload, BridgeError>, is_change: bool, outbox: &Outbox) {
         if let Err(error) = &result {
             tracing::debug!(code = &*error.name, "a request failed: {}", error.message);
         }
         match self {
-            Self::Client { id } => outbox.push(match &result {
-                Ok(result) => Outgoing::Result { id: Some(&id), result },
-                Err(error) => Outgoing::Error { id: Some(&id), error },
-            }),
+            Self::Client { id } => match &result {
+                Ok(result) if is_change => outbox.push_change(&id, result),
+                Ok(result) => outbox.push(Outgoing::Result { id: Some(&id), result }),
+                Err(error) => outbox.push(Outgoing::Error { id: Some(&id), error }),
+            },
             Self::Caller(caller) => caller(result),
             Self::Nobody => {}
         }
@@ -118,7 +126,7 @@ impl Drop for Responder {
     fn drop(&mut self) {
         if let Some(to) = self.to.take() {
             let error = BridgeError::internal_error("The request's work ended without an answer.");
-            to.deliver(Err(error), &self.answers.outbox);
+            to.deliver(Err(error), self.is_change, &self.answers.outbox);
         }
         self.answers.settle_one();
     }

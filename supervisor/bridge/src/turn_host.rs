@@ -149,11 +149,12 @@ impl DialogueHost for ClientHost<'_> {
 
 impl TurnClient for ClientHost<'_> {
     fn call_client(&mut self, call: &Arc<ToolCall>) -> oneshot::Receiver<ToolOutput> {
-        let (id, answer) = self.bridge.client_calls().open();
-        self.calls.insert(call.id.clone(), id);
         let params = self.members.payload_with("call", &**call);
-        let request = Outgoing::Request { id: &id.to_string(), method: "tool/call", params: &params };
-        self.bridge.outbox().push(request);
+        let (id, answer) = self.bridge.client_calls().open(|id| {
+            let request = Outgoing::Request { id: &id.to_string(), method: "tool/call", params: &params };
+            self.bridge.outbox().push(request);
+        });
+        self.calls.insert(call.id.clone(), id);
         answer
     }
 

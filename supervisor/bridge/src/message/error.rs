@@ -102,12 +102,11 @@ impl BridgeError {
         Self::storage(message, failure)
     }
 
-    /// The disk cannot be written, but the request was carried out, and what it changed will be on disk when that
-    /// works again.
+    /// The disk cannot be written, but the change was made, and will be on disk when that works again.
     pub fn not_yet_stored(failure: &StorageFailure) -> Self {
         let message = format!(
-            "The request was carried out, but the state it left could not be written to disk ({}). It is kept in \
-             memory and written as soon as the disk takes it; until then changes are refused.",
+            "The change was made but could not be written to disk ({}). It is kept in memory and written as soon as \
+             the disk takes it; until then changes are refused.",
             failure.reason
         );
         Self::storage(message, failure)

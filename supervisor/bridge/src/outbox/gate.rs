@@ -4,8 +4,8 @@
 //! leaves at once; the rest waits here, in order, until the disk has come that far. So a client that reads sees answers and
 //! events in the order in which they were pushed, only later, and never hears of something that a crash could undo.
 //!
-//! A disk that fails gets some patience. Then what is held leaves in its order all the same, but each result has become
-//! the error `storage_failed`: nothing is said to be done that is not on disk.
+//! A disk that fails gets some patience. Then what is held leaves in its order all the same, but each result of a change has
+//! become the error `storage_failed`: nothing is said to be done that is not on disk. What only looks goes on meanwhile.
 
 use std::{collections::VecDeque, future::pending, mem, sync::Arc, time::Duration};
 
@@ -37,8 +37,8 @@ struct Held {
     stamp: Sequence,
     /// Each with its line end.
     text: Vec<u8>,
-    /// It is one message, the result of this request.
-    result_of: Option<RequestId>,
+    /// It is one message, the result of this request, which changed something.
+    changed_by: Option<RequestId>,
 }
 
 impl Gate {
@@ -74,16 +74,16 @@ impl Gate {
     pub(super) fn write(
         &mut self,
         stamp: Sequence,
-        result_of: Option<&RequestId>,
+        changed_by: Option<&RequestId>,
         open: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>),
     ) {
         if self.held.is_empty() && self.is_durable(stamp) {
             return write(open);
         }
-        let is_run = |last: &Held| last.stamp == stamp && last.result_of.is_none() && result_of.is_none();
+        let is_run = |last: &Held| last.stamp == stamp && last.changed_by.is_none() && changed_by.is_none();
         if !self.held.back().is_some_and(is_run) {
-            self.held.push_back(Held { stamp, text: Vec::new(), result_of: result_of.cloned() });
+            self.held.push_back(Held { stamp, text: Vec::new(), changed_by: changed_by.cloned() });
         }
         if let Some(Held { text, .. }) = self.held.back_mut() {
             let before = text.len();
@@ -101,11 +101,11 @@ impl Gate {
         }
     }
 
-    /// Everything that is held leaves, no result as a success.
+    /// Everything that is held leaves, no change as a success.
     fn give_up_waiting(&mut self, failure: &StorageFailure, open: &mut Vec<u8>) {
         self.held_bytes = 0;
-        for Held { text, result_of, .. } in mem::take(&mut self.held) {
-            if let Some(id) = result_of {
+        for Held { text, changed_by, .. } in mem::take(&mut self.held) {
+            if let Some(id) = changed_by {
                 let error = BridgeError::not_yet_stored(failure);
                 Outgoing::Error { id: Some(&id), error: &error }.write(open);
                 open.push(b'\n');

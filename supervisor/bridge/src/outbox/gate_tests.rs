@@ -91,7 +91,13 @@ fn guarded(limits: OutboxLimits) -> Guarded {
 }
 
 impl Guarded {
+    /// The result of a change.
     fn answer(&self, id: u32) {
+        self.outbox.push_change(&RequestId::from(id), &Payload::empty_object());
+    }
+
+    /// The result of a request that only looked.
+    fn tell(&self, id: u32) {
         let result = &Payload::empty_object();
         self.outbox.push(Outgoing::Result { id: Some(&RequestId::from(id)), result });
     }
@@ -211,30 +217,32 @@ async fn growth_is_merged_as_long_as_it_waits_for_the_disk() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_disk_that_fails_gets_some_patience_then_results_become_errors() {
+async fn a_disk_that_fails_gets_some_patience_then_results_of_changes_become_errors() {
     let mut guarded = guarded(MERGE_ALL);
     let turn = turn();
     guarded.disk.change();
     guarded.notify("n");
     guarded.answer(1);
     guarded.refuse(2);
+    guarded.tell(10);
     guarded.grow(&turn, "a");
     guarded.disk.fails("the disk is full");
     settle().await;
-    advance(STORAGE_PATIENCE - Duration::from_millis(1)).await;
+    advance(STORAGE_PATIENCE.saturating_sub(Duration::from_millis(1))).await;
     assert_eq!(guarded.leaves().await, NOTHING);
     advance(Duration::from_millis(1)).await;
-    assert_eq!(guarded.leaves().await, ["n", "1!storage_failed", "2!shut_down", "+a"]);
+    assert_eq!(guarded.leaves().await, ["n", "1!storage_failed", "2!shut_down", "10", "+a"]);
 
     guarded.answer(3);
-    assert_eq!(guarded.leaves().await, ["3!storage_failed"], "patience has ended");
+    guarded.tell(11);
+    assert_eq!(guarded.leaves().await, ["3!storage_failed", "11"], "patience has ended");
     guarded.disk.has_written(1);
     guarded.answer(4);
     assert_eq!(guarded.leaves().await, ["4"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_says_that_the_request_was_carried_out() {
+async fn the_error_says_that_the_change_was_made() {
     let mut guarded = guarded(OutboxLimits::default());
     guarded.disk.change();
     guarded.answer(1);
@@ -244,8 +252,8 @@ async fn the_error_says_that_the_request_was_carried_out() {
     assert_eq!(error["code"], -32015);
     assert_eq!(
         error["message"],
-        "The request was carried out, but the state it left could not be written to disk (the disk is full). It is kept in \
-         memory and written as soon as the disk takes it; until then changes are refused."
+        "The change was made but could not be written to disk (the disk is full). It is kept in memory and written as \
+         soon as the disk takes it; until then changes are refused."
     );
     assert_eq!(
         error["data"],

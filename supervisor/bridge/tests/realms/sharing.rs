@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{Client, Directory, Rewriting};
-use oam_bridge::BridgeConfig;
+use oam_bridge::{Bridge, BridgeConfig};
 use serde_json::{Value, json};
 
 fn directory() -> Arc<Directory> {
@@ -197,6 +197,24 @@ async fn nothing_goes_on_in_a_realm_that_nobody_uses() {
     // The summary that was being made would write its end into the journal.
     while Arc::strong_count(&journal) > 2 {
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_of_a_bridge_that_is_dropped_is_done() {
+    let bridge = Bridge::new(BridgeConfig::default(), |_| {});
+    let (sender, mut answers) = tokio::sync::mpsc::unbounded_channel();
+    for (method, params) in [
+        ("session/create", json!({"session": "gorm", "model": "scripted"})),
+        ("session/setInstructions", json!({"session": "gorm", "instructions": "Be brief."})),
+        ("session/reset", json!({"session": "gorm"})),
+    ] {
+        let sender = sender.clone();
+        bridge.call_then(method, Some(params), None, move |end| sender.send(end.map(drop)).unwrap());
+    }
+    drop((bridge, sender));
+    for _ in 0..3 {
+        assert_eq!(answers.recv().await, Some(Ok(())));
     }
 }
 

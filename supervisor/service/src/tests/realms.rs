@@ -207,3 +207,77 @@ async fn an_idle_service_with_a_realm_in_no_use_ends_and_keeps_it() {
     drop(client);
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conversations_go_on_after_a_restart() {
+    let home = Home::new();
+    let service = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    let script = json!({"type": "scripted", "steps": [{"text": "One."}, {"text": "Two."}]});
+    client.call("session/create", json!({"session": "s", "model": script})).await.unwrap();
+    client.call("session/respond", json!({"session": "s", "prompt": "go"})).await.unwrap();
+    let mira = json!({"npc": "mira", "persona": {"name": "Mira", "role": "innkeeper"}, "model": script});
+    client.call("npc/create", mira).await.unwrap();
+    let transcript = client.call("session/transcript", json!({"session": "s"})).await.unwrap();
+    let state = client.call("npc/state", json!({"npc": "mira"})).await.unwrap();
+    drop(client);
+    service.stop().await;
+
+    let service = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    assert_eq!(client.call("session/transcript", json!({"session": "s"})).await.unwrap(), transcript);
+    assert_eq!(client.call("npc/state", json!({"npc": "mira"})).await.unwrap(), state);
+    let answer = client.call("session/respond", json!({"session": "s", "prompt": "on"})).await.unwrap();
+    assert_eq!(answer["text"], "Two.");
+    // Nobody keeps it in memory.
+    client.finish().await;
+    until(|| service.open_connections() == 0).await;
+    let mut other = home.connect().await;
+    within_patience(async {
+        while other.call("service/deleteRealm", json!({"realm": "castle"})).await.is_err() {}
+    })
+    .await;
+    drop(other);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_of_a_client_that_left_a_realm_keeps_nothing_and_nobody_waits_for_it() {
+    let home = Home::new();
+    let service = home.start().await;
+    let (mut gone, mut other) = (home.connect().await, home.connect().await);
+    for client in [&mut gone, &mut other] {
+        client.enter("castle").await.unwrap();
+    }
+    let slow = json!({"type": "scripted", "steps": [{"text": "Never.", "delayMs": 600_000}]});
+    gone.call("session/create", json!({"session": "s", "model": slow})).await.unwrap();
+    gone.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
+    gone.call("ping", json!({})).await.unwrap();
+    drop(gone);
+    within_patience(other.call("session/reset", json!({"session": "s"}))).await.unwrap();
+    drop(other);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_in_a_realm_ends_before_the_realm_moves() {
+    let home = Home::new();
+    let old = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    let slow = json!({"type": "scripted", "steps": [{"text": "Done.", "delayMs": 300}]});
+    client.call("session/create", json!({"session": "s", "model": slow})).await.unwrap();
+    let turn = client.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
+    client.call("ping", json!({})).await.unwrap();
+    let new = within_patience(start(ServiceConfig { replace: true, ..home.config() })).await.unwrap();
+    let mut again = home.connect().await;
+    let (answer, entered) = tokio::join!(client.answer(turn), again.enter("castle"));
+    assert_eq!((&answer.unwrap()["text"], entered.is_ok()), (&json!("Done."), true));
+    let transcript = again.call("session/transcript", json!({"session": "s"})).await.unwrap();
+    assert!(transcript.to_string().contains("Done."), "{transcript}");
+    within_patience(old.stopped()).await;
+    drop(again);
+    new.stop().await;
+}

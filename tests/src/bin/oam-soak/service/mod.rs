@@ -13,6 +13,8 @@ mod wal;
 mod worlds;
 
 use std::{
+    fs::Permissions,
+    os::unix::fs::PermissionsExt,
     path::Path,
     sync::{
         atomic::{AtomicBool, Ordering},
@@ -35,8 +37,8 @@ const TORN: u64 = 3;
 const FULL: u64 = 40;
 /// The most answers of a life.
 const ANSWERS: u64 = 600;
-/// What a full disk leaves, and what is written to fill it.
-const ROOM: u64 = 64 * 1024;
+/// How long a file may be on a full disk, and what each change writes to fill it.
+const ROOM: u64 = 128 * 1024;
 const LARGE: usize = 4096;
 /// Refused or failed requests after which the disk has room again.
 const FAILURES: u64 = 30;
@@ -56,7 +58,9 @@ enum Course {
 
 pub(crate) fn soak(kills: u64, seed: u64) -> Result<(), String> {
     println!("seed {seed}: {kills} kills, {REALMS} realms of {CLIENTS} clients");
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let private = Permissions::from_mode(0o700);
+    let folder =
+        tempfile::Builder::new().permissions(private).tempdir().map_err(|error| error.to_string())?;
     let mut rng = Rng::with_seed(seed);
     let mut players: Vec<_> =
         (0..REALMS * CLIENTS).map(|number| Player::new(number / CLIENTS, number, rng.u64(..))).collect();
@@ -133,7 +137,7 @@ fn live(folder: &Path, course: Course, players: &mut [Player], rng: &mut Rng) ->
                 tear = wal::mark(&data(folder));
                 wait(&heard, rng.u64(1..60), rng)
             }),
-            Course::Full => fill(&server, folder, &heard, rng).map(|failures| lived.failures = failures),
+            Course::Full => fill(&server, &heard, rng).map(|failures| lived.failures = failures),
         };
         if course == Course::Stopped {
             let looked = clients
@@ -148,7 +152,7 @@ fn live(folder: &Path, course: Course, players: &mut [Player], rng: &mut Rng) ->
             .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())));
         // What a client saw says more than how the service ended.
         lives.collect::<Result<Vec<_>, _>>()?;
-        result.and(killed)?;
+        killed.and(result)?;
         if let Some(mark) = tear {
             lived.is_torn = wal::tear(&data(folder), mark, rng).map_err(|error| error.to_string())?;
         }
@@ -170,9 +174,9 @@ fn wait(heard: &Receiver<Heard>, answers: u64, rng: &mut Rng) -> Result<(), Stri
 }
 
 /// Fills the disk until requests fail, makes room, and waits until all goes on.
-fn fill(server: &Server, folder: &Path, heard: &Receiver<Heard>, rng: &mut Rng) -> Result<u64, String> {
+fn fill(server: &Server, heard: &Receiver<Heard>, rng: &mut Rng) -> Result<u64, String> {
     wait(heard, rng.u64(1..100), rng)?;
-    server.limit_files(folder, Some(ROOM))?;
+    server.limit_files(Some(ROOM))?;
     let mut failures = 0;
     while failures < FAILURES {
         match heard.recv_timeout(DEADLINE) {
@@ -185,7 +189,7 @@ fn fill(server: &Server, folder: &Path, heard: &Receiver<Heard>, rng: &mut Rng) 
         // Killed while it is full.
         return Ok(failures);
     }
-    server.limit_files(folder, None)?;
+    server.limit_files(None)?;
     let mut answers = 0;
     while answers < 200 {
         match heard.recv_timeout(DEADLINE) {

@@ -12,6 +12,7 @@ use super::{
 };
 
 const STEPS: usize = 400;
+const DELTAS: [i64; 5] = [3, -2, 5, -4, 1];
 /// After so many turns an NPC is deleted: its script has come near its end.
 const TURNS: usize = 150;
 
@@ -182,7 +183,7 @@ fn create(id: &str, mark: u64, home: &str) -> Value {
     let call = |name: &str, arguments: Value| json!({"toolCalls": [{"name": name, "arguments": arguments}]});
     let step = |step: usize| match step % 6 {
         0 => call("remember_fact", json!({"fact": format!("f{mark} {step}")})),
-        2 => call("change_relationship", json!({"reason": "x", "delta": step % 7 - 3})),
+        2 => call("change_relationship", json!({"reason": "x", "delta": DELTAS[step % DELTAS.len()]})),
         4 => call(
             "update_world_state",
             json!({"path": "log", "value": (mark * 1000 + step as u64).to_string()}),

@@ -1,7 +1,6 @@
 //! The service as a process: started, killed, and kept from writing.
 
 use std::{
-    fs,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -74,22 +73,19 @@ impl Server {
         }
     }
 
-    /// From now on no file may grow beyond the largest that there is and so many bytes more; `None` lifts that.
-    pub(super) fn limit_files(&self, folder: &Path, more: Option<u64>) -> Result<(), String> {
-        let sizes = fs::read_dir(data(folder)).map_err(|error| error.to_string())?;
-        let largest = sizes.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).max().unwrap_or(0);
-        let limit = more.map_or_else(|| "unlimited".to_owned(), |more| (largest + more).to_string());
+    /// From now on nothing is written behind so many bytes of a file; `None` lifts that.
+    pub(super) fn limit_files(&self, bytes: Option<u64>) -> Result<(), String> {
+        let limit = bytes.map_or_else(|| "unlimited".to_owned(), |bytes| bytes.to_string());
+        let pid = self.child.id().to_string();
         // Soft alone: it can be lifted again.
-        let of =
-            |option: &str| Command::new("prlimit").args(["--pid", &self.pid().to_string(), option]).status();
-        match of(&format!("--fsize={limit}:")) {
+        match Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={limit}:")]).status() {
             Ok(status) if status.success() => Ok(()),
             other => Err(format!("prlimit: {other:?}")),
         }
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+        std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
 

@@ -25,8 +25,19 @@ pub(super) struct Session {
     turns: Vec<Turn>,
     /// The step that the script plays next.
     pub(super) step: usize,
-    /// Which of its settings are not known, since a transcript does not show them before the next turn: none, the note, both.
-    unknown: u8,
+    /// What is not known of it, since a transcript does not show it.
+    unknown: Unknown,
+}
+
+/// What has to be asked for before anything else is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Unknown {
+    #[default]
+    Nothing,
+    Note,
+    Settings,
+    /// Where the script stands, too.
+    Everything,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -102,11 +113,11 @@ impl Kind for Sessions {
             Change::Turn { prompt } => session.turn(prompt),
             Change::Instruct(text) => {
                 session.instructions = Some(text.clone());
-                session.unknown = session.unknown.min(1);
+                session.unknown = session.unknown.min(Unknown::Note);
             }
             Change::Note(text) => {
                 session.note = Some(text.clone());
-                session.unknown = 0;
+                session.unknown = Unknown::Nothing;
             }
             Change::Compact => session.compact(),
             Change::Reset => {
@@ -152,9 +163,10 @@ impl Account<Sessions> {
             return (Change::Create, "session/create", of(json!({"tools": tools, "model": model})));
         };
         let pick = match session.unknown {
-            0 => rng.u8(..20),
-            1 => 4,
-            _ => 2,
+            Unknown::Nothing => rng.u8(..20),
+            Unknown::Note => 4,
+            Unknown::Settings => 2,
+            Unknown::Everything => return (Change::Delete, "session/delete", of(json!({}))),
         };
         match pick {
             _ if session.step > LAST => (Change::Delete, "session/delete", of(json!({}))),
@@ -182,14 +194,14 @@ impl Account<Sessions> {
         }
     }
 
-    /// A call of the tool with this number.
+    /// A call of the tool with this number, which may be of a turn that was not answered yet.
     pub(super) fn called(&self, number: u64) -> Result<(), String> {
-        match &self.settled {
-            Some(session) if number < session.step as u64 => {
-                Err(format!("{}: the call {number} of a turn that was answered is made again", self.id))
-            }
-            _ => Ok(()),
+        let is_over =
+            |session: &Option<Session>| session.as_ref().is_some_and(|one| number < one.step as u64);
+        if self.possible().iter().all(is_over) {
+            return Err(format!("{}: the call {number} of a turn that was answered is made again", self.id));
         }
+        Ok(())
     }
 
     pub(super) fn question(&self) -> (&'static str, Value) {
@@ -215,10 +227,15 @@ impl Account<Sessions> {
         if let Some(saved) = &saved {
             saved.raw.iter().try_for_each(|(name, raw)| seen.again(&format!("{} {name}", self.id), raw))?;
         }
-        let is_unknown = possible.iter().filter(|session| is_it(session)).count() > 1;
+        let alike: Vec<_> = possible.iter().filter(|session| is_it(session)).flatten().collect();
+        let unknown = match &alike[..] {
+            [] | [_] => Unknown::Nothing,
+            [first, rest @ ..] if rest.iter().all(|other| other.step == first.step) => Unknown::Settings,
+            _ => Unknown::Everything,
+        };
         let mut state = possible.swap_remove(at);
-        if let (Some(session), true) = (&mut state, is_unknown) {
-            session.unknown = 2;
+        if let Some(session) = &mut state {
+            session.unknown = session.unknown.max(unknown);
         }
         self.found(state);
         Ok(())
