@@ -116,8 +116,8 @@ impl BridgeError {
     /// the realm.
     pub(crate) fn change_lost(failure: &StorageFailure) -> Self {
         let message = format!(
-            "The request was carried out, but what it changed could not be written down and is lost ({}). The \
-             connection ends; connect again to go on with what was written.",
+            "The change was made but could not be written down and is lost ({}). The connection ends; connect again \
+             to go on with what was written.",
             failure.reason
         );
         Self::storage(message, failure)
