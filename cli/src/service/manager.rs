@@ -28,8 +28,10 @@ use crate::{
     files::{self, Readers},
 };
 
-/// How long a service may take to end: what its manager gives it, and a little more.
-const END_TIME: Duration = Duration::from_secs(35);
+/// How long a service may take to end of which nothing is known.
+const END_TIME: Duration = Duration::from_secs(30);
+/// How much longer than its manager gives it.
+const GRACE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A system, by the manager that it has.
@@ -400,10 +402,12 @@ impl Manager {
     }
 
     fn wait_until(&self, otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), Failure> {
-        let deadline = Instant::now() + END_TIME;
+        let installed = self.installed().ok().flatten();
+        let limit = installed.map_or(END_TIME, |arguments| arguments.exit_time()) + GRACE;
+        let deadline = Instant::now() + limit;
         while !is_so() {
             if Instant::now() > deadline {
-                return Err(Failure::io(format!("{otherwise} after {} s", END_TIME.as_secs())));
+                return Err(Failure::io(format!("{otherwise} after {} s", limit.as_secs())));
             }
             thread::sleep(PAUSE);
         }
@@ -497,6 +501,7 @@ mod tests {
                 arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
                 socket: self.folder.path().join("support/oam.sock"),
                 output: self.folder.path().join("logs/oam.out"),
+                exit_time: Duration::from_secs(30),
                 path_variable: None,
             }
         }

@@ -252,4 +252,9 @@ fn the_files_of_each_system_can_be_shown_anywhere() {
     assert!(files[0].1.contains(&format!("<string>{}</string>", socket.display())), "{mac:?}");
     let linux = home.run(["service", "install", "--print", "--for", "linux"]);
     assert_eq!(printed(&linux.stdout).len(), 2, "{linux:?}");
+    // It is not killed while turns that may go on do so.
+    for (system, ends) in [("macos", "<integer>80</integer>"), ("linux", "TimeoutStopSec=80\n")] {
+        let told = home.run(["service", "install", "--print", "--for", system, "--", "--drain", "59.5"]);
+        assert!(told.stdout.contains(ends), "{told:?}");
+    }
 }

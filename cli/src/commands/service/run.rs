@@ -161,6 +161,11 @@ impl RunArguments {
         self.config.as_deref()
     }
 
+    /// How long turns may go on when it is told to stop.
+    pub(crate) fn drain(&self) -> Duration {
+        self.drain
+    }
+
     pub(crate) fn is_replacing(&self) -> bool {
         self.replace
     }
@@ -175,7 +180,7 @@ impl RunArguments {
             connections: self.max_connections,
             realms: self.max_realms,
             idle_exit: (!self.idle_exit.is_zero()).then_some(self.idle_exit),
-            drain: self.drain,
+            drain: self.drain(),
         }
     }
 
