@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::client;
 use crate::failure::Failure;
 
-/// How long a service may take to end. It drains for less, unless it was told otherwise.
-const END_TIME: Duration = Duration::from_secs(60);
+/// How long a service may take to end when its turns have.
+const END_TIME: Duration = Duration::from_secs(50);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What the service at this socket says of itself. `None` if none is there.
@@ -36,10 +36,12 @@ pub(crate) fn stop(socket: &Path) -> Result<bool, Failure> {
     let pid = Pid::from_raw(pid);
     kill(pid, Signal::SIGTERM)
         .map_err(|error| Failure::io(format!("process {pid} cannot be stopped: {error}")))?;
-    let deadline = Instant::now() + END_TIME;
+    let drain = status["drainSeconds"].as_f64().and_then(|drain| Duration::try_from_secs_f64(drain).ok());
+    let limit = END_TIME.saturating_add(drain.unwrap_or_default());
+    let begin = Instant::now();
     while !has_ended(pid) {
-        if Instant::now() > deadline {
-            return Err(Failure::io(format!("process {pid} has not ended after {} s", END_TIME.as_secs())));
+        if begin.elapsed() > limit {
+            return Err(Failure::io(format!("process {pid} has not ended after {} s", limit.as_secs())));
         }
         thread::sleep(PAUSE);
     }
