@@ -91,7 +91,13 @@ pub(crate) async fn run(
         end = serve(read.chain(&stream), &stream, messages, &bridge, reader_gone, &mut stopped) => end,
         never = end_in_time(&place, &bridge, phase, stop) => match never {},
     };
-    if matches!(end, End::Shutdown | End::EndOfInput) {
+    let is_asked_for = match end {
+        End::EndOfInput => true,
+        // The end of a realm that has lost a change comes in the same way.
+        End::Shutdown => timeout(Duration::ZERO, bridge.wait_until_shut_down()).await.is_ok(),
+        _ => false,
+    };
+    if is_asked_for {
         end_in_order(&stream).await;
     }
     drop(stream);
