@@ -7,7 +7,7 @@ use std::{
     os::{
         fd::{AsFd, AsRawFd, OwnedFd},
         unix::{
-            fs::{FileTypeExt, MetadataExt, PermissionsExt},
+            fs::{FileTypeExt, PermissionsExt},
             net::UnixListener,
         },
     },
@@ -24,6 +24,7 @@ use interprocess::{
     os::unix::uds_local_socket::tokio::Listener,
 };
 use nix::sys::socket::{Shutdown, shutdown};
+use oam_store::FileIdentity;
 use tokio::time::timeout;
 
 /// How long a process that listens may take to let somebody in; after that it listens, but does not accept.
@@ -40,14 +41,7 @@ pub(crate) struct FrontSocket {
 pub(crate) struct SocketFile {
     path: PathBuf,
     /// `None` when it is somebody else's to remove.
-    own: Option<Identity>,
-}
-
-/// Tells a file from another that took its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
+    own: Option<FileIdentity>,
 }
 
 impl FrontSocket {
@@ -55,7 +49,7 @@ impl FrontSocket {
     pub(crate) fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
         let name = path.to_fs_name::<GenericFilePath>()?;
         let listener = ListenerOptions::new().name(name).reclaim_name(false).create_tokio_as::<Listener>()?;
-        let file = SocketFile { path: path.to_owned(), own: Some(Identity::at(path)?) };
+        let file = SocketFile { path: path.to_owned(), own: Some(FileIdentity::at(path)?) };
         // Its folder keeps others away until then.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         Ok((Self { listener }, file))
@@ -98,7 +92,7 @@ impl SocketFile {
 
     /// Whether clients that connect at its path reach this socket.
     pub(crate) fn is_in_place(&self) -> bool {
-        self.own.is_none_or(|own| Identity::at(&self.path).is_ok_and(|found| found == own))
+        self.own.is_none_or(|own| own.is_at(&self.path))
     }
 
     /// Moves it to `path`, in the place of what is there. Who connects meanwhile reaches the one or the other.
@@ -119,13 +113,6 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         self.remove();
-    }
-}
-
-impl Identity {
-    fn at(path: &Path) -> io::Result<Self> {
-        let file = fs::symlink_metadata(path)?;
-        Ok(Self { device: file.dev(), inode: file.ino() })
     }
 }
 
@@ -175,6 +162,8 @@ pub(crate) async fn connect(path: &Path) -> io::Result<Stream> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[tokio::test]

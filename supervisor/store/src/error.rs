@@ -121,6 +121,8 @@ pub enum FailureKind {
     Io,
     /// What is in the file makes no sense.
     Corrupt,
+    /// The file is gone, or another one is in its place.
+    Displaced,
     /// Anything else.
     Other,
 }
@@ -132,6 +134,7 @@ impl std::fmt::Display for FailureKind {
             Self::ReadOnly => "the disk is read-only",
             Self::Io => "the disk fails",
             Self::Corrupt => "the database is damaged",
+            Self::Displaced => "the database is not in its place any more",
             Self::Other => "the database cannot be used",
         })
     }
