@@ -12,6 +12,7 @@ use std::{
         },
     },
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct SocketFile {
     path: PathBuf,
     /// `None` when it is somebody else's to remove.
     own: Option<FileIdentity>,
+    /// It has been. When a socket is closed, the system may give the number of its file to the next one.
+    is_removed: AtomicBool,
 }
 
 impl FrontSocket {
@@ -49,7 +52,11 @@ impl FrontSocket {
     pub(crate) fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
         let name = path.to_fs_name::<GenericFilePath>()?;
         let listener = ListenerOptions::new().name(name).reclaim_name(false).create_tokio_as::<Listener>()?;
-        let file = SocketFile { path: path.to_owned(), own: Some(FileIdentity::at(path)?) };
+        let file = SocketFile {
+            path: path.to_owned(),
+            own: Some(FileIdentity::at(path)?),
+            is_removed: AtomicBool::new(false),
+        };
         // Its folder keeps others away until then.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         Ok((Self { listener }, file))
@@ -59,7 +66,7 @@ impl FrontSocket {
     pub(crate) fn adopt(listener: UnixListener) -> io::Result<(Self, SocketFile)> {
         let path = listener.local_addr()?.as_pathname().map(Path::to_owned).unwrap_or_default();
         let listener = Listener::try_from(OwnedFd::from(listener))?;
-        Ok((Self { listener }, SocketFile { path, own: None }))
+        Ok((Self { listener }, SocketFile { path, own: None, is_removed: AtomicBool::new(false) }))
     }
 
     pub(crate) async fn accept(&self) -> io::Result<Stream> {
@@ -102,9 +109,9 @@ impl SocketFile {
         Ok(())
     }
 
-    /// Removes it: nobody finds it any more. Who had connected before is still to be accepted.
+    /// Removes it, before the socket is closed: nobody finds it any more. Who had connected before is still to be accepted.
     pub(crate) fn remove(&self) {
-        if self.own.is_some() && self.is_in_place() {
+        if !self.is_removed.swap(true, Ordering::Relaxed) && self.own.is_some() && self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -180,6 +187,20 @@ mod tests {
         assert_eq!(find(&path).await.unwrap(), Found::Nothing);
         fs::write(&path, "").unwrap();
         assert_eq!(find(&path).await.unwrap(), Found::NotASocket);
+    }
+
+    #[tokio::test]
+    async fn a_file_is_removed_once_and_the_next_one_at_its_path_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("oam.sock");
+        for _ in 0..10 {
+            let (front, old_file) = FrontSocket::bind(&path).unwrap();
+            old_file.remove();
+            drop(front);
+            let (_next, _next_file) = FrontSocket::bind(&path).unwrap();
+            drop(old_file);
+            assert_eq!(find(&path).await.unwrap(), Found::Listener);
+        }
     }
 
     #[tokio::test]
