@@ -10,6 +10,7 @@ use std::{
 
 use interprocess::local_socket::traits::StreamCommon;
 use oam_bridge::{BridgeConfig, ModelFactory};
+use oam_store::ProcessLock;
 use oam_system::SupervisorMethods;
 use oam_workers::WorkerPool;
 use tokio::{
@@ -31,7 +32,6 @@ use crate::{
     entry::{self, Entry},
     error::ServiceError,
     fair_share::FairShares,
-    lock::ServiceLock,
     manager::ManagerLink,
     methods::ServiceMethods,
     paths,
@@ -103,7 +103,7 @@ pub(crate) struct Shared {
     bridge: Mutex<BridgeConfig>,
     user: u32,
     system: System,
-    lock: Mutex<Option<ServiceLock>>,
+    lock: Mutex<Option<ProcessLock>>,
     accepting: Mutex<Option<Accepting>>,
     /// The connection of a process that is about to take this one's place.
     successor: Mutex<Option<u64>>,

@@ -31,6 +31,12 @@ pub enum StoreError {
         /// The file that should be the database.
         path: PathBuf,
     },
+    /// There is a file in the place of the lock that must not be replaced.
+    #[error("{} is there and is not the lock of a store; move it away", path.display())]
+    NotALock {
+        /// The file.
+        path: PathBuf,
+    },
     /// A folder or file cannot be made, opened or locked.
     #[error("cannot open {}: {source}", path.display())]
     Io {

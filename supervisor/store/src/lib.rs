@@ -45,6 +45,7 @@ mod crash_property;
 pub use error::{ChangeError, Failure, FailureKind, StoreError};
 pub use identity::FileIdentity;
 pub use loading::Entry;
+pub use lock::{LockError, ProcessLock};
 pub use object::ObjectName;
 pub use queue::{Sequence, Status};
 pub use realm::{Appended, Realm};

@@ -14,7 +14,7 @@ use crate::{
     ChangeError, Entry, Failure, FailureKind, ObjectName, Realm, Sequence, Status, StoreError,
     database::{self, Place},
     loading,
-    lock::FolderLock,
+    lock::{LockError, ProcessLock},
     object::Objects,
     queue::{Action, Phase, Queue, RealmEntry, State},
     realm::OpenRealm,
@@ -43,7 +43,7 @@ pub struct Store {
     queue: Arc<Queue>,
     place: Place,
     writer: Option<JoinHandle<Result<(), GaveUp>>>,
-    _lock: FolderLock,
+    _lock: ProcessLock,
 }
 
 /// How much a store holds.
@@ -77,7 +77,7 @@ impl Store {
     /// [`open`](Self::open) with options.
     pub fn open_with(folder: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
         database::make_folder(folder)?;
-        let lock = FolderLock::take(folder)?;
+        let lock = take_lock(folder)?;
         let connection = database::open(folder)?;
         let place = Place::of(database::file(folder))?;
         let fail = |error| StoreError::Failed(database::failure(&place.path, &error));
@@ -234,6 +234,15 @@ impl Drop for Store {
             tracing::error!(%error, "the store was closed");
         }
     }
+}
+
+fn take_lock(folder: &Path) -> Result<ProcessLock, StoreError> {
+    let path = folder.join("lock");
+    ProcessLock::take(&path).map_err(|error| match error {
+        LockError::Held(pid) => StoreError::Held { path: folder.to_owned(), pid },
+        LockError::Foreign => StoreError::NotALock { path },
+        LockError::Io(source) => StoreError::Io { path, source },
+    })
 }
 
 fn realms_in(connection: &Connection) -> rusqlite::Result<BTreeMap<String, RealmEntry>> {
