@@ -36,11 +36,29 @@ pub(crate) fn stop(socket: &Path) -> Result<bool, Failure> {
     kill(pid, Signal::SIGTERM)
         .map_err(|error| Failure::io(format!("process {pid} cannot be stopped: {error}")))?;
     let deadline = Instant::now() + END_TIME;
-    while kill(pid, None) != Err(Errno::ESRCH) {
+    while !has_ended(pid) {
         if Instant::now() > deadline {
             return Err(Failure::io(format!("process {pid} has not ended after {} s", END_TIME.as_secs())));
         }
         thread::sleep(PAUSE);
     }
     Ok(true)
+}
+
+/// Also if whoever started it has not looked at its end yet, or never will: in a container often nobody does.
+fn has_ended(pid: Pid) -> bool {
+    kill(pid, None) == Err(Errno::ESRCH) || is_zombie(pid)
+}
+
+#[cfg(target_os = "linux")]
+fn is_zombie(pid: Pid) -> bool {
+    let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
+    // The state comes after the name, which stands in parentheses and may hold everything.
+    let name_end = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
+    stat[name_end..].starts_with(b") Z")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_zombie(_: Pid) -> bool {
+    false
 }
