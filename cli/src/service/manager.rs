@@ -264,7 +264,7 @@ impl Manager {
         if self.expect_manager().is_ok() {
             self.unload()?;
             if self.system == System::Linux {
-                self.systemctl(&["disable", systemd::SOCKET, systemd::SERVICE])?;
+                self.systemctl(&["disable", systemd::SOCKET])?;
             }
         }
         for path in &there {
@@ -302,7 +302,7 @@ impl Manager {
         match self.system {
             System::Macos if self.is_loaded() => {
                 self.launchctl(&["bootout", &target()])?;
-                self.wait_until("launchd still knows the service", || !self.is_loaded())
+                Self::wait_until("launchd still knows the service", || !self.is_loaded())
             }
             System::Macos => Ok(()),
             System::Linux => {
@@ -342,7 +342,7 @@ impl Manager {
                 self.bootstrap()?;
                 if self.is_running() {
                     self.launchctl(&["kill", "SIGTERM", &target()])?;
-                    self.wait_until("the service does not end", || !self.is_running())?;
+                    Self::wait_until("the service does not end", || !self.is_running())?;
                 }
                 self.launchctl(&["kickstart", "-k", &target()])
             }
@@ -388,7 +388,7 @@ impl Manager {
         (self.programs)(program, arguments)
     }
 
-    fn wait_until(&self, otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), Failure> {
+    fn wait_until(otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), Failure> {
         let deadline = Instant::now() + END_TIME;
         while !is_so() {
             if Instant::now() > deadline {

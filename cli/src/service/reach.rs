@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long until somebody who waits is told what for.
 const SILENCE: Duration = Duration::from_secs(1);
 /// How long the old service may take to make room: its turns are waited for.
-const HAND_OVER_TIME: Duration = Duration::from_secs(60);
+const HAND_OVER_TIME: Duration = Duration::from_mins(1);
 /// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long another service may take to listen, when the one that was started has ended: they start one at a time.

@@ -17,7 +17,7 @@ use super::client;
 use crate::failure::Failure;
 
 /// How long a service may take to end. It drains for less, unless it was told otherwise.
-const END_TIME: Duration = Duration::from_secs(60);
+const END_TIME: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What the service at this socket says of itself. `None` if none is there.

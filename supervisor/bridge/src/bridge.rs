@@ -31,7 +31,7 @@ use crate::{
     params::Params,
     queue::{NewOperation, Operation},
     realm::{Membership, Realm, RealmName, Subscriptions},
-    registry::{Method, MethodRegistry, MethodSet, Reply, ReplyKind, Request},
+    registry::{Method, MethodRegistry, MethodSet, RealmUse, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
 };
@@ -59,6 +59,8 @@ struct Inner {
     answers: Arc<Answers>,
     /// The realm, from when it was first used or named.
     membership: OnceLock<Membership>,
+    /// Why the last `initialize` did not get the realm that it asked for.
+    refused_realm: Mutex<Option<BridgeError>>,
     /// The work of its requests.
     tasks: TaskTracker,
     /// Cancels the work of its requests.
@@ -125,6 +127,7 @@ impl Bridge {
             outbox,
             client_calls: ClientCalls::default(),
             membership: OnceLock::new(),
+            refused_realm: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             is_shut_down: CancellationToken::new(),
@@ -227,8 +230,27 @@ impl Bridge {
         self.inner.membership.get_or_init(|| Membership::of(Arc::new(Realm::private())))
     }
 
-    /// Makes the realm of this name the bridge's, for all its life. Called while `initialize` is handled.
-    pub(crate) fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
+    /// Makes the realm that is asked for the bridge's, for all its life. If that fails, no other one takes its place: what
+    /// the client has sent for that realm must not be done elsewhere. Called while `initialize` is handled.
+    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<(), BridgeError> {
+        let entered = asked.and_then(|name| name.map_or(Ok(()), |name| self.join(&name)));
+        *self.refused_realm() = entered.clone().err();
+        entered
+    }
+
+    fn refused_realm(&self) -> MutexGuard<'_, Option<BridgeError>> {
+        self.inner.refused_realm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails while the bridge has no realm, since it did not get the one that it asked for.
+    fn must_have_realm(&self) -> Result<(), BridgeError> {
+        match (self.inner.membership.get(), &*self.refused_realm()) {
+            (None, Some(error)) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
         if let Some(membership) = self.inner.membership.get() {
             return match membership.realm().name() {
                 Some(current) if current == name => Ok(()),
@@ -349,7 +371,7 @@ impl Bridge {
             }
         }
         let registered = self.inner.registry.get(method);
-        if registered.is_some_and(|method| method.changes_realm) {
+        if registered.is_some_and(|method| method.realm_use == RealmUse::Changes) {
             responder.is_of_change();
         }
         let replied = match registered {
@@ -395,8 +417,12 @@ impl Bridge {
     ) -> Result<Reply, BridgeError> {
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        let durable =
-            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if registered.realm_use != RealmUse::None {
+            self.must_have_realm()?;
+        }
+        let durable = (registered.realm_use == RealmUse::Changes)
+            .then(|| self.membership().realm())
+            .filter(|realm| realm.is_durable());
         if let Some(realm) = durable {
             realm.ready()?;
         }

@@ -1,10 +1,14 @@
 //! One connection: a bridge of its own on a stream.
 
-use std::{io, os::fd::AsFd, time::Duration};
+use std::{
+    io::{self, Cursor},
+    os::fd::AsFd,
+    time::Duration,
+};
 
 use oam_bridge::{
     Bridge, BridgeConfig, BridgeError,
-    message::Outgoing,
+    message::{Incoming, Outgoing, parse_line},
     transport::{End, StopSignal, reader_gone, serve},
 };
 use tokio::{
@@ -23,20 +27,59 @@ use crate::{
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const MOST_UNREAD: u64 = 1 << 20;
 
+/// How long a client for which there is no place has to say what it wants, and how much it may say.
+const FIRST_LINE_TIME: Duration = Duration::from_secs(1);
+const LONGEST_FIRST_LINE: usize = 4 << 10;
+
+/// A stream, and what was read of it already.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    stream: Stream,
+    read: Vec<u8>,
+}
+
+impl From<Stream> for Opening {
+    fn from(stream: Stream) -> Self {
+        Self { stream, read: Vec::new() }
+    }
+}
+
+impl Opening {
+    /// Whether the client begins with one of the service's own methods, which are for those who look after it. Waits for its first
+    /// line.
+    pub(crate) async fn asks_about_the_service(&mut self) -> bool {
+        let mut stream = &self.stream;
+        let first_line = async {
+            while !self.read.contains(&b'\n') && self.read.len() < LONGEST_FIRST_LINE {
+                if stream.read_buf(&mut self.read).await? == 0 {
+                    break;
+                }
+            }
+            Ok::<_, io::Error>(())
+        };
+        // What came until then is the line, or is not.
+        let _ = timeout(FIRST_LINE_TIME, first_line).await;
+        let line = self.read.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let message = parse_line(line);
+        matches!(message, Ok(Some(Incoming::Request { method, .. })) if method.starts_with("service/"))
+    }
+}
+
 /// Serves a connection until its client, its end of time or the service ends it.
 pub(crate) async fn run(
-    stream: Stream,
+    Opening { stream, read }: Opening,
     place: Place,
     config: BridgeConfig,
     phase: watch::Receiver<Phase>,
 ) -> io::Result<()> {
+    let read = Cursor::new(read);
     let (bridge, messages) = Bridge::connect(config);
     place.connection.has_bridge(bridge.clone());
     let reader_gone = reader_gone(stream.as_fd().try_clone_to_owned()?)?;
     let (stop, mut stopped) = mpsc::channel(1);
     let end = tokio::select! {
         biased;
-        end = serve(&stream, &stream, messages, &bridge, reader_gone, &mut stopped) => end,
+        end = serve(read.chain(&stream), &stream, messages, &bridge, reader_gone, &mut stopped) => end,
         never = end_in_time(&place, &bridge, phase, stop) => match never {},
     };
     if matches!(end, End::Shutdown | End::EndOfInput) {
@@ -82,7 +125,7 @@ async fn end_in_time(
 }
 
 /// Says why a connection is not served, and ends it. A client that does not read hears nothing.
-pub(crate) async fn turn_away(mut stream: Stream, error: BridgeError) {
+pub(crate) async fn turn_away(Opening { mut stream, .. }: Opening, error: BridgeError) {
     let mut line = Outgoing::Error { id: None, error: &error }.to_text();
     line.push('\n');
     let farewell = async {

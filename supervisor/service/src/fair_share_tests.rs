@@ -11,8 +11,9 @@ use oam_agent::transcript::TranscriptView;
 use oam_agent::{
     ErrorCode, GenerationOptions, StepContent, ToolMode, UnavailableModel, UnavailableReason, Usage,
 };
+use oam_bridge::{Bridge, BridgeConfig};
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{task::LocalSet, time::sleep};
 
 use super::*;
@@ -127,12 +128,13 @@ impl Model for Steady {
     ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
         Box::pin(async {
             sleep(Self::STEP).await;
-            Ok(StepOutcome { content: StepContent::Text(String::new()), usage: Usage::default() })
+            Ok(StepOutcome { content: StepContent::Text("Aye.".to_owned()), usage: Usage::default() })
         })
     }
 
     fn availability(&self) -> Availability {
-        UnavailableModel::new(UnavailableReason::Unknown, "").availability()
+        let unavailable = UnavailableModel::new(UnavailableReason::Unknown, "").availability();
+        Availability { unavailable: None, ..unavailable }
     }
 
     fn context_size(&self) -> Option<u32> {
@@ -207,6 +209,42 @@ async fn clients_that_are_always_busy_get_equal_shares_whatever_their_number_of_
             let hundredths = share * sessions.len() * 100 / all;
             assert!((80..=120).contains(&hundredths), "{sessions:?} over {capacity}: {played:?}");
         }
+    }
+}
+
+struct SteadyModels;
+
+impl ModelFactory for SteadyModels {
+    fn system(&self, _: ModelUse<'_>) -> Arc<dyn Model> {
+        Arc::new(Steady)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_get_equal_shares_whatever_their_number_of_sessions() {
+    for sessions in [[64, 1], [64, 64]] {
+        let shares = FairShares::new(slots(1));
+        let answered = Rc::new(RefCell::new([0; 2]));
+        let local = LocalSet::new();
+        for (client, count) in sessions.into_iter().enumerate() {
+            let models = shares.models(Arc::new(SteadyModels));
+            let bridge = Bridge::new(BridgeConfig { models, ..BridgeConfig::default() }, |_| {});
+            for session in 0..count {
+                let (bridge, answered) = (bridge.clone(), Rc::clone(&answered));
+                local.spawn_local(async move {
+                    let session = format!("s{session}");
+                    bridge.call("session/create", json!({"session": session}), None).await.unwrap();
+                    loop {
+                        let turn = json!({"session": session, "prompt": "Is it my turn?"});
+                        bridge.call("session/respond", turn, None).await.unwrap();
+                        answered.borrow_mut()[client] += 1;
+                    }
+                });
+            }
+        }
+        local.run_until(sleep(Steady::STEP * 400)).await;
+        let [one, other] = answered.take();
+        assert!((160..=240).contains(&one) && (160..=240).contains(&other), "{sessions:?}: {one}, {other}");
     }
 }
 

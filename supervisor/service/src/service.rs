@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    num::NonZeroUsize,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -25,7 +26,7 @@ use tracing::Instrument;
 use crate::{
     activation::Manager,
     config::{ServiceConfig, ServiceLimits},
-    connection,
+    connection::{self, Opening},
     connections::{Connections, Place},
     entry::{self, Entry},
     error::ServiceError,
@@ -50,6 +51,9 @@ const MOST_FAREWELLS: usize = 16;
 
 /// How often to look again whether realms that nobody is connected to are still at work.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Connections beyond the limit that ask about the service.
+const RESERVED: usize = 4;
 
 /// What connections may take after their time is over: to cancel what runs, and to write the last answers.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -274,22 +278,37 @@ impl Shared {
         }
         let peer = stream.peer_creds().ok().and_then(|peer| peer.pid()).and_then(|pid| pid.try_into().ok());
         let limit = self.limits.borrow().connections;
-        if let Some(place) = self.connections.admit(limit, peer) {
-            self.serve(stream, place);
-        } else {
-            tracing::warn!(limit, "a connection was refused: there are as many as there may be");
-            self.turn_away(stream, connection::too_many(limit.get()));
+        match self.connections.admit(limit, peer) {
+            Some(place) => self.serve(stream.into(), place),
+            None => self.receive_beyond(limit, stream.into(), peer),
         }
     }
 
-    fn serve(self: &Arc<Self>, stream: Stream, place: Place) {
+    /// Turns away who finds no place, but serves those who ask about the service: that it is full is when they do.
+    fn receive_beyond(self: &Arc<Self>, limit: NonZeroUsize, mut opening: Opening, peer: Option<u32>) {
+        let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() else { return };
+        let shared = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if opening.asks_about_the_service().await
+                && let Some(place) = shared.connections.admit(limit.saturating_add(RESERVED), peer)
+            {
+                shared.serve(opening, place);
+            } else {
+                tracing::warn!(limit, "a connection was refused: there are as many as there may be");
+                connection::turn_away(opening, connection::too_many(limit.get())).await;
+            }
+            drop(permit);
+        });
+    }
+
+    fn serve(self: &Arc<Self>, opening: Opening, place: Place) {
         let id = place.connection.id;
         let span = tracing::info_span!("connection", id, client = tracing::field::Empty);
         let config = self.config_of(&place, &span);
         let shared = Arc::clone(self);
         let serving = async move {
             tracing::info!(pid = place.connection.peer, "a connection opened");
-            let serving = connection::run(stream, place, config, shared.phase.subscribe());
+            let serving = connection::run(opening, place, config, shared.phase.subscribe());
             match shared.cut.run_until_cancelled(serving).await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => tracing::error!(%error, "a connection cannot be served"),
@@ -316,7 +335,7 @@ impl Shared {
     fn turn_away(&self, stream: Stream, why: oam_bridge::BridgeError) {
         if let Ok(permit) = Arc::clone(&self.farewells).try_acquire_owned() {
             self.tasks.spawn(async move {
-                connection::turn_away(stream, why).await;
+                connection::turn_away(stream.into(), why).await;
                 drop(permit);
             });
         }

@@ -140,7 +140,7 @@ fn a_change_is_durable_when_the_status_says_so() {
     let (realm, _) = open_realm(&store, "realm").unwrap();
     let sequence = realm.append(&world("w"), "x").unwrap().sequence;
     store.flush().unwrap();
-    let status = store.watch().borrow().clone();
+    let status = store.status();
     assert!(status.durable >= sequence);
     assert_eq!(status.failure, None);
     drop(realm);

@@ -15,7 +15,7 @@ use crate::home::{Home, ended};
 fn exchange(client: &mut Oam, name: &str) {
     client.session_with(
         name,
-        [call("look", json!({"at": name})), json!({"text": format!("{name} is jammed.")})],
+        [call("look", json!({})), json!({"text": format!("{name} is jammed.")})],
         json!({"tools": [tool("look")]}),
     );
     client.answer_tools_with(json!("jammed"));

@@ -1,5 +1,6 @@
 //! A service that cannot start is not started for ever.
 
+use oam_tests::pool::until;
 use serde_json::json;
 
 use crate::home::Home;
@@ -44,7 +45,9 @@ fn a_good_start_forgets_those_that_failed() {
     for _ in 0..4 {
         assert_eq!(home.run(CANNOT_START).code, Some(2));
     }
-    drop(home.serve(["--managed"]));
+    let service = home.serve(["--managed"]);
+    until("failed starts are forgotten", || home.status()["failedStarts"] == json!([]));
+    drop(service);
     assert_eq!(home.run(CANNOT_START).code, Some(2), "the first again");
     assert_eq!(home.status()["failedStarts"].as_array().unwrap().len(), 1);
 }

@@ -69,11 +69,7 @@ fn it_is_installed_once_and_changed_when_something_changes() {
     }
     assert_eq!(
         did(home.asked("systemctl")),
-        [
-            "--user stop oam.socket oam.service",
-            "--user disable oam.socket oam.service",
-            "--user daemon-reload"
-        ]
+        ["--user stop oam.socket oam.service", "--user disable oam.socket", "--user daemon-reload"]
     );
     assert_eq!(fs::read(home.data().join("realms.db")).unwrap(), b"what matters");
 }

@@ -5,6 +5,8 @@
 
 mod activation;
 mod connect;
+#[cfg(target_os = "linux")]
+mod crashes;
 mod giving_up;
 mod home;
 #[cfg(target_os = "linux")]

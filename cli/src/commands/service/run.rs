@@ -41,6 +41,7 @@ const THREADS: usize = 2;
 /// Run the service here, until it is stopped.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct RunArguments {
     /// Where to listen [default: where oam service status says].
     #[arg(long, value_name = "PATH")]

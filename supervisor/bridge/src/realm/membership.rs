@@ -26,12 +26,16 @@ impl Membership {
         &self.subscriptions
     }
 
-    /// Ends what belongs to the connection alone, which is everything in a realm of its own. Its operations are not
-    /// touched in a shared one.
+    /// The connection shuts down: ends what belongs to it alone, which is everything in a realm of its own. In a shared
+    /// one, its operations end by themselves: they are told apart in the queues.
     pub(crate) fn leave(&self) {
         if self.realm.name().is_none() {
             self.realm.close();
         }
+        self.end_subscriptions();
+    }
+
+    fn end_subscriptions(&self) {
         self.realm.members().retain(|member| !Arc::ptr_eq(member, &self.subscriptions));
         self.subscriptions.clear();
     }
@@ -39,6 +43,6 @@ impl Membership {
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        self.leave();
+        self.end_subscriptions();
     }
 }

@@ -155,9 +155,11 @@ impl Realm {
     }
 }
 
-/// Nobody uses it any more: what goes on behind turns has nobody to do it for.
+/// Nobody uses it any more: what goes on behind turns would hold the journal, which others may want to open.
 impl Drop for Realm {
     fn drop(&mut self) {
-        self.close();
+        if self.is_durable() {
+            self.close();
+        }
     }
 }

@@ -245,7 +245,9 @@ pub(super) fn replay(npc: &mut Option<RecordedNpc>, record: &[u8]) -> Result<(),
         NpcRecord::Compacted { first_kept, setup, summary, script } => {
             let setup = setup.after(&npc.said).setup;
             npc.said.compact(first_kept.as_deref().map(EntryId::from_text).as_ref(), setup);
-            npc.memory["summary"] = summary.into();
+            if let Some(memory) = npc.memory.as_object_mut() {
+                memory.insert("summary".to_owned(), summary.into());
+            }
             npc.script = script.unwrap_or(npc.script);
         }
         NpcRecord::Revised { persona, memory, options, tools } => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{Client, Directory, Rewriting};
-use oam_bridge::BridgeConfig;
+use oam_bridge::{Bridge, BridgeConfig};
 use serde_json::{Value, json};
 
 fn directory() -> Arc<Directory> {
@@ -59,6 +59,33 @@ async fn a_realm_is_named_once_and_before_anything_is_used() {
     let mut late = directory.client();
     late.call("world/list", json!({})).await;
     assert_eq!(late.try_call("initialize", naming(json!("valley"))).await.unwrap_err(), "invalid_params");
+}
+
+#[tokio::test]
+async fn what_is_meant_for_a_realm_is_not_done_without_it() {
+    let directory = directory();
+    let mut client = directory.client();
+    let naming = |realm: &str| json!({"client": {"realm": realm}});
+    client.try_call("initialize", naming("")).await.unwrap_err();
+    for (method, params) in [
+        ("world/create", json!({"world": "inn"})),
+        ("session/list", json!({})),
+        ("decision/decide", json!({"situation": "Rain.", "options": ["stay"], "model": "scripted"})),
+    ] {
+        assert_eq!(client.try_call(method, params).await.unwrap_err(), "invalid_params", "{method}");
+    }
+    client.call("ping", json!({})).await;
+    client.join("valley").await;
+    client.call("world/create", json!({"world": "inn"})).await;
+
+    let mut alone = directory.client();
+    alone.try_call("initialize", naming("")).await.unwrap_err();
+    alone.call("initialize", json!({})).await;
+    assert_eq!(alone.call("world/list", json!({})).await["worlds"], json!([]));
+
+    let mut member = directory.client_in("valley").await;
+    member.try_call("initialize", naming("hills")).await.unwrap_err();
+    assert_eq!(member.call("world/list", json!({})).await["worlds"][0]["world"], "inn");
 }
 
 #[tokio::test]
@@ -197,6 +224,24 @@ async fn nothing_goes_on_in_a_realm_that_nobody_uses() {
     // The summary that was being made would write its end into the journal.
     while Arc::strong_count(&journal) > 2 {
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_of_a_bridge_that_is_dropped_is_done() {
+    let bridge = Bridge::new(BridgeConfig::default(), |_| {});
+    let (sender, mut answers) = tokio::sync::mpsc::unbounded_channel();
+    for (method, params) in [
+        ("session/create", json!({"session": "gorm", "model": "scripted"})),
+        ("session/setInstructions", json!({"session": "gorm", "instructions": "Be brief."})),
+        ("session/reset", json!({"session": "gorm"})),
+    ] {
+        let sender = sender.clone();
+        bridge.call_then(method, Some(params), None, move |end| sender.send(end.map(drop)).unwrap());
+    }
+    drop((bridge, sender));
+    for _ in 0..3 {
+        assert_eq!(answers.recv().await, Some(Ok(())));
     }
 }
 

@@ -56,6 +56,21 @@ async fn one_connection_too_many_hears_why_and_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_service_can_still_be_asked_how_it_is_and_replaced() {
+    let home = Home::new();
+    let service = start(ServiceConfig { limits: at_most(1), ..home.config() }).await.unwrap();
+    let mut only = home.connect().await;
+    only.call("ping", json!({})).await.unwrap();
+    let mut asker = home.connect().await;
+    let status = asker.call("service/status", json!({})).await.unwrap();
+    assert_eq!(status["connections"].as_array().unwrap().len(), 2);
+    let next = start(ServiceConfig { replace: true, ..home.config() }).await.unwrap();
+    drop((only, asker));
+    within_patience(service.stopped()).await;
+    next.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_user_is_not_served() {
     let home = Home::new();
     let foreign = System { peer_user: |_| Ok(nix::unistd::geteuid().as_raw() + 1), ..system() };

@@ -260,3 +260,24 @@ async fn a_turn_of_a_client_that_left_a_realm_keeps_nothing_and_nobody_waits_for
     drop(other);
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_in_a_realm_ends_before_the_realm_moves() {
+    let home = Home::new();
+    let old = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    let slow = json!({"type": "scripted", "steps": [{"text": "Done.", "delayMs": 300}]});
+    client.call("session/create", json!({"session": "s", "model": slow})).await.unwrap();
+    let turn = client.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
+    client.call("ping", json!({})).await.unwrap();
+    let new = within_patience(start(ServiceConfig { replace: true, ..home.config() })).await.unwrap();
+    let mut again = home.connect().await;
+    let (answer, entered) = tokio::join!(client.answer(turn), again.enter("castle"));
+    assert_eq!((&answer.unwrap()["text"], entered.is_ok()), (&json!("Done."), true));
+    let transcript = again.call("session/transcript", json!({"session": "s"})).await.unwrap();
+    assert!(transcript.to_string().contains("Done."), "{transcript}");
+    within_patience(old.stopped()).await;
+    drop(again);
+    new.stop().await;
+}

@@ -32,11 +32,13 @@ pub(super) struct Account<K: Kind> {
     pub(super) settled: Option<K::State>,
     /// Asked for since, in order.
     pending: VecDeque<(Ticket, K::Change)>,
+    /// Something was refused since the start of the service, so what was asked for behind it may not make sense.
+    has_refused: bool,
 }
 
 impl<K: Kind> Account<K> {
     pub(super) fn new(id: String) -> Self {
-        Self { id, settled: None, pending: VecDeque::new() }
+        Self { id, settled: None, pending: VecDeque::new(), has_refused: false }
     }
 
     pub(super) fn asked(&mut self, ticket: Ticket, change: K::Change) {
@@ -83,7 +85,10 @@ impl<K: Kind> Account<K> {
                 }
             }
             Err(error) if is_made(error) => {}
-            Err(error) if is_refused(error) => drop(self.pending.remove(at)),
+            Err(error) if is_refused(error) || (self.has_refused && is_misplaced(error)) => {
+                self.pending.remove(at);
+                self.has_refused |= error.name == "storage_failed";
+            }
             Err(error) => return Err(format!("{}: request {ticket} failed: {error:?}", self.id)),
         }
         Ok(())
@@ -93,6 +98,7 @@ impl<K: Kind> Account<K> {
     pub(super) fn found(&mut self, state: Option<K::State>) {
         self.settled = state;
         self.pending.clear();
+        self.has_refused = false;
     }
 }
 
@@ -104,4 +110,9 @@ fn is_made(error: &RpcError) -> bool {
 /// It changed nothing.
 fn is_refused(error: &RpcError) -> bool {
     matches!(&*error.name, "storage_failed" | "cancelled")
+}
+
+/// The object is there, or is not, against what the client thought.
+fn is_misplaced(error: &RpcError) -> bool {
+    error.name.ends_with("_exists") || error.name.ends_with("_not_found")
 }

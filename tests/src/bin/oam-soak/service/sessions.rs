@@ -151,9 +151,12 @@ impl Account<Sessions> {
             params
         };
         let Some(session) = self.planned() else {
-            let step = |step| match is_call(step) {
-                true => json!({"toolCalls": [{"name": TOOL, "arguments": {"n": step}}]}),
-                false => json!({"text": text(step)}),
+            let step = |step| {
+                if is_call(step) {
+                    json!({"toolCalls": [{"name": TOOL, "arguments": {"n": step}}]})
+                } else {
+                    json!({"text": text(step)})
+                }
             };
             let steps: Vec<_> = (0..STEPS).map(step).collect();
             let parameters =
@@ -194,14 +197,14 @@ impl Account<Sessions> {
         }
     }
 
-    /// A call of the tool with this number.
+    /// A call of the tool with this number, which may be of a turn that was not answered yet.
     pub(super) fn called(&self, number: u64) -> Result<(), String> {
-        match &self.settled {
-            Some(session) if number < session.step as u64 => {
-                Err(format!("{}: the call {number} of a turn that was answered is made again", self.id))
-            }
-            _ => Ok(()),
+        let is_over =
+            |session: &Option<Session>| session.as_ref().is_some_and(|one| number < one.step as u64);
+        if self.possible().iter().all(is_over) {
+            return Err(format!("{}: the call {number} of a turn that was answered is made again", self.id));
         }
+        Ok(())
     }
 
     pub(super) fn question(&self) -> (&'static str, Value) {
