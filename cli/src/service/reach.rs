@@ -57,13 +57,16 @@ enum Started {
 }
 
 impl Reach {
-    /// The service at this socket, or at the usual one.
+    /// The service at this socket, or the installed one, or at the usual place.
     pub(crate) fn new(socket: Option<&Path>, may_start: MayStart) -> Result<Self, Failure> {
         let named = socket.map(|path| files::absolute(&files::with_home(path)));
         let is_named = named.is_some();
         let socket = match named {
             Some(path) => path,
-            None => paths::socket()?,
+            None => match installed_socket() {
+                Some(path) => path,
+                None => paths::socket()?,
+            },
         };
         paths::check_socket(&socket)?;
         Ok(Self { socket, is_named, may_start })
@@ -139,6 +142,12 @@ impl Reach {
             ),
         }))
     }
+}
+
+/// Where the installed service listens, if that was said. What is installed and cannot be understood is in nobody's way who
+/// uses a service that runs.
+fn installed_socket() -> Option<PathBuf> {
+    Manager::of_this_system().ok()?.installed().ok()??.named_socket()
 }
 
 /// Has a new service take the place of the one with this process number, and waits until it has.

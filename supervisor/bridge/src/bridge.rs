@@ -7,6 +7,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -24,13 +25,12 @@ use crate::{
     client_calls::ClientCalls,
     client_id::ClientId,
     config::{BridgeConfig, ModelUse},
-    journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
     queue::{NewOperation, Operation},
-    realm::{Membership, Realm, RealmName, Subscriptions},
+    realm::{Books, Membership, Realm, RealmName, Subscriptions},
     registry::{Method, MethodRegistry, MethodSet, RealmUse, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
@@ -269,8 +269,8 @@ impl Bridge {
             )
         })?;
         let realm = directory.open(name)?;
-        if let Some(journal) = realm.journal() {
-            self.guard_output(Arc::clone(journal));
+        if let Some(books) = realm.books() {
+            self.guard_output(Arc::clone(books));
         }
         self.inner.membership.get_or_init(|| Membership::of(realm));
         Ok(())
@@ -335,9 +335,18 @@ impl Bridge {
         &self.inner.outbox
     }
 
-    /// From now on nothing is said that `journal` has not on disk. What calls within this process return is not held back.
-    pub(crate) fn guard_output(&self, journal: Arc<dyn Journal>) {
-        self.inner.runtime.spawn(self.inner.outbox.guard(journal));
+    /// From now on nothing is said that the books' journal has not on disk, and nothing any more once a change is lost.
+    /// What calls within this process return is not held back.
+    fn guard_output(&self, books: Arc<Books>) {
+        let outbox = self.inner.outbox.clone();
+        let guarding = outbox.guard(Arc::clone(books.journal()));
+        self.inner.runtime.spawn(async move {
+            let mut guarding = pin!(guarding);
+            if books.lost().run_until_cancelled(&mut guarding).await.is_none() {
+                outbox.close();
+                guarding.await;
+            }
+        });
     }
 
     pub(crate) fn client_calls(&self) -> &ClientCalls {

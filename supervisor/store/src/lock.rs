@@ -3,6 +3,7 @@
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{Read, Seek, Write},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -16,8 +17,14 @@ impl FolderLock {
     pub(crate) fn take(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join("lock");
         let io = |source| StoreError::Io { path: path.clone(), source };
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io)?;
         match file.try_lock() {
             Ok(()) => {
                 leave_number(&mut file).map_err(io)?;
