@@ -29,6 +29,7 @@ mod phase;
 mod realms;
 mod service;
 mod settings;
+mod shared_look;
 mod socket;
 mod status;
 #[cfg(test)]

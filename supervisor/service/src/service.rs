@@ -37,7 +37,8 @@ use crate::{
     paths,
     peer::{self, PeerUser},
     phase::{Phase, StopReason},
-    realms::Realms,
+    realms::{Realms, RealmsStatus},
+    shared_look::SharedLook,
     socket::{FrontSocket, SocketFile, Stream},
     watchdog,
 };
@@ -92,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) realms: Arc<Realms>,
+    /// For `service/status`.
+    pub(crate) realms_seen: SharedLook<RealmsStatus>,
     pub(crate) pool: Option<WorkerPool>,
     /// Who the workers play for next.
     pub(crate) fair_shares: Option<FairShares>,
@@ -153,6 +156,7 @@ impl Service {
             phase: watch::Sender::new(Phase::Serving),
             connections: Connections::new(),
             realms,
+            realms_seen: SharedLook::new(),
             pool,
             fair_shares,
             bridge: Mutex::new(bridge),

@@ -12,10 +12,12 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         Some(pool) => pool.status().await,
         None => None,
     };
-    let realms = {
+    let look = async || {
         let service = Arc::clone(service);
         tokio::task::spawn_blocking(move || service.realms.status()).await.ok()
     };
+    let realms = service.realms_seen.take(look).await;
+    let realms = realms.as_deref();
     let connections: Vec<Value> = service
         .connections
         .all()
@@ -35,8 +37,8 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         "maxConnections": limits.connections,
         "connections": connections,
         "maxRealms": limits.realms,
-        "realms": realms.as_ref().map_or_else(Vec::new, of_realms),
-        "store": store(service, realms.as_ref()),
+        "realms": realms.map_or_else(Vec::new, of_realms),
+        "store": store(service, realms),
         "workers": workers,
         "steps": service.fair_shares.as_ref().map(|shares| {
             let load = shares.load();

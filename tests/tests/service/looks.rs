@@ -47,6 +47,24 @@ fn the_status_tells_of_connections_realms_and_workers() {
 }
 
 #[test]
+fn the_status_names_the_folder_that_the_service_has() {
+    let home = Home::new();
+    let folder = home.path("elsewhere");
+    let _service = home.serve(["--data", folder.to_str().unwrap()]);
+    assert_eq!(home.status()["data"], folder.to_str().unwrap());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_service_is_stopped_whose_end_nobody_looks_at() {
+    let home = Home::new();
+    let mut service = home.serve([]);
+    let told = home.run(["service", "stop"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "The service was stopped.\n"), "{told:?}");
+    assert!(service.ends().success());
+}
+
+#[test]
 fn a_realm_is_deleted_when_nobody_is_in_it() {
     let home = Home::new();
     let _service = home.serve([]);

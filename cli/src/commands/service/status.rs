@@ -75,6 +75,8 @@ impl ServiceStatus {
         };
         let Place { socket, data, log, is_managed } = place;
         let failed_starts = StartList::beside(&data).failed();
+        // One that was started by hand may have its realms somewhere else.
+        let data = service.as_ref().and_then(folder_of).unwrap_or(data);
         Ok(Self {
             running: service.is_some(),
             socket,
@@ -92,6 +94,11 @@ impl ServiceStatus {
     pub(crate) fn to_json(&self) -> Value {
         json!(self)
     }
+}
+
+/// Where a service says that its realms are.
+fn folder_of(service: &Value) -> Option<PathBuf> {
+    service["store"]["folder"].as_str().map(PathBuf::from)
 }
 
 pub(super) fn run(arguments: &StatusArguments) -> ExitCode {
