@@ -20,7 +20,6 @@ mod handover;
 mod journal;
 mod launchd;
 mod loading;
-mod lock;
 mod manager;
 mod methods;
 pub mod paths;

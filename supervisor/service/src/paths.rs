@@ -38,8 +38,18 @@ pub fn config_file() -> Result<PathBuf, PathError> {
     Environment::of_process().config_file()
 }
 
+/// The lock of the service at `socket`: `oam.sock.lock` beside `oam.sock`. It holds the number of the service's process.
+pub fn lock_file(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
 /// Whether a socket can be made at `path`, as far as its name tells.
 pub fn check_socket(path: &Path) -> Result<(), PathError> {
+    if path.file_name().is_none() {
+        return Err(PathError::NoName { path: path.to_owned() });
+    }
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > LONGEST_SOCKET_PATH {
         return Err(PathError::TooLong { path: path.to_owned(), bytes: bytes.len() });
@@ -65,6 +75,12 @@ pub enum PathError {
         variable: &'static str,
         /// What it holds.
         value: OsString,
+    },
+    /// There is no file with such a path.
+    #[error("{path:?} is no name of a socket; name a file in a folder of your own with --socket")]
+    NoName {
+        /// The path.
+        path: PathBuf,
     },
     /// The system does not take such a long path for a socket.
     #[error(
@@ -282,6 +298,16 @@ mod tests {
             };
             assert_eq!(paths.socket().unwrap().starts_with(&run_folder), is_ours);
         }
+    }
+
+    #[test]
+    fn a_socket_has_a_name() {
+        for path in ["/", "..", "a/..", ""] {
+            let error = check_socket(Path::new(path)).unwrap_err().to_string();
+            let expected = "is no name of a socket; name a file in a folder of your own with --socket";
+            assert_eq!(error, format!("{path:?} {expected}"));
+        }
+        check_socket(Path::new("oam.sock")).unwrap();
     }
 
     #[test]

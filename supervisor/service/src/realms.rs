@@ -183,6 +183,12 @@ impl Realms {
         }
     }
 
+    /// Fails when the files of the open store were removed or replaced. Blocks.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        let StoreState::Open(store) = self.state().store.clone() else { return Ok(()) };
+        store.check_place()
+    }
+
     /// Deletes a realm that nobody uses; returns when that is on disk. Blocks.
     pub(crate) fn delete(&self, name: &RealmName) -> Result<(), DeleteError> {
         let store = self.store().map_err(DeleteError::Storage)?;
