@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use oam_system::worker;
@@ -19,6 +20,9 @@ use crate::{
 /// Variables that change what a command asks, and that a service does not get.
 const NOT_HANDED_ON: [&str; 3] = ["OAM_WORKER", "OAM_SCRIPT", "OAM_RECORD"];
 
+/// What a service needs to end when its turns have.
+const AFTER_DRAIN: Duration = Duration::from_secs(20);
+
 /// The service as it is to be installed.
 #[derive(Debug, Clone)]
 pub(crate) struct Installation {
@@ -30,6 +34,8 @@ pub(crate) struct Installation {
     pub(crate) socket: PathBuf,
     /// Where what it prints goes.
     pub(crate) output: PathBuf,
+    /// How long its manager gives it to end.
+    pub(crate) exit_time: Duration,
     /// `PATH` as it is now: a worker may be a script whose interpreter is found there.
     pub(crate) path_variable: Option<String>,
 }
@@ -41,11 +47,9 @@ impl Installation {
         line.expect_installable()?;
         Ok(Self {
             program: this_program()?,
-            socket: match line.named_socket() {
-                Some(socket) => socket,
-                None => manager.usual_socket()?,
-            },
+            socket: manager.socket_of(Some(&line))?,
             output: manager.output()?,
+            exit_time: line.exit_time(),
             arguments,
             path_variable: text_variable("PATH")?,
         })
@@ -80,6 +84,12 @@ pub(crate) fn arguments_of(words: &[String]) -> Result<RunArguments, Failure> {
 }
 
 impl RunArguments {
+    /// How long it may take to end, in whole seconds: turns, and then the last answers, the disk and the workers.
+    pub(super) fn exit_time(&self) -> Duration {
+        let time = self.drain() + AFTER_DRAIN;
+        Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+    }
+
     /// A service is started from anywhere, so no path may depend on where that is.
     fn expect_installable(&self) -> Result<(), Failure> {
         for (flag, path) in self.paths() {

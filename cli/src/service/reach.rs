@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long until somebody who waits is told what for.
 const SILENCE: Duration = Duration::from_secs(1);
 /// How long the old service may take to make room: its turns are waited for.
-const HAND_OVER_TIME: Duration = Duration::from_secs(60);
+const HAND_OVER_TIME: Duration = Duration::from_mins(1);
 /// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long another service may take to listen, when the one that was started has ended: they start one at a time.
@@ -57,13 +57,16 @@ enum Started {
 }
 
 impl Reach {
-    /// The service at this socket, or at the usual one.
+    /// The service at this socket, or the installed one, or at the usual place.
     pub(crate) fn new(socket: Option<&Path>, may_start: MayStart) -> Result<Self, Failure> {
         let named = socket.map(|path| files::absolute(&files::with_home(path)));
         let is_named = named.is_some();
         let socket = match named {
             Some(path) => path,
-            None => paths::socket()?,
+            None => match installed_socket() {
+                Some(path) => path,
+                None => paths::socket()?,
+            },
         };
         paths::check_socket(&socket)?;
         Ok(Self { socket, is_named, may_start })
@@ -139,6 +142,12 @@ impl Reach {
             ),
         }))
     }
+}
+
+/// Where the installed service listens, if that was said. What is installed and cannot be understood is in nobody's way who
+/// uses a service that runs.
+fn installed_socket() -> Option<PathBuf> {
+    Manager::of_this_system().ok()?.installed().ok()??.named_socket()
 }
 
 /// Has a new service take the place of the one with this process number, and waits until it has.

@@ -37,7 +37,6 @@ mod watchdog;
 pub use activation::{Activation, ActivationError, LAUNCHD_SOCKET, Manager};
 pub use config::{ServiceConfig, ServiceLimits};
 pub use error::ServiceError;
-pub use fair_share::{FairShares, Load};
 pub use folder::FolderError;
 pub use giving_up::give_up;
 pub use phase::StopReason;

@@ -305,7 +305,7 @@ impl Shared {
 
     fn serve(self: &Arc<Self>, opening: Opening, place: Place) {
         let id = place.connection.id;
-        let span = tracing::info_span!("connection", id, client = tracing::field::Empty);
+        let span = tracing::error_span!("connection", id, client = tracing::field::Empty);
         let config = self.config_of(&place, &span);
         let shared = Arc::clone(self);
         let serving = async move {

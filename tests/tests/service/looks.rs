@@ -79,11 +79,18 @@ fn a_hang_up_reads_the_settings_again() {
     let of = |home: &Home, member: &str| home.status()["service"][member].clone();
     assert_eq!(of(&home, "maxConnections"), 3);
     assert_eq!(of(&home, "drainSeconds").as_f64(), Some(1.0), "the command line comes first");
-    fs::write(&settings, r#"{"max-connections": 4, "workers": 2}"#).unwrap();
+    fs::write(&settings, r#"{"max-connections": 4, "drain": 3, "workers": 2, "log-level": "debug"}"#)
+        .unwrap();
     service.signal(Signal::SIGHUP);
     service.says("the settings were read again");
     assert!(service.said.contains("workers is what it was until"), "{}", service.said);
     assert_eq!(of(&home, "maxConnections"), 4);
+    assert_eq!(
+        of(&home, "drainSeconds").as_f64(),
+        Some(1.0),
+        "what was said by hand is not overruled by a file"
+    );
+    service.says("debug: a request arrived");
     fs::write(&settings, r#"{"max-connection": 5}"#).unwrap();
     service.signal(Signal::SIGHUP);
     service.says("the settings stay as they are");

@@ -72,8 +72,8 @@ pub(super) fn install(arguments: &InstallArguments) -> Result<(), Failure> {
             "{variable} is set here, and the service does not get it; say it behind --, such as --worker CMD"
         ));
     }
-    // The manager is to listen where somebody else does.
-    if !manager.is_running() && running::stop(&installation.socket)? {
+    // The manager is to listen where somebody else does. Where it listens already, to connect would start the service.
+    if !manager.is_running() && !manager.is_listening() && running::stop(&installation.socket)? {
         stdout.line("The service that ran without a manager was stopped.");
     }
     let change = manager.install(&installation)?;

@@ -1,6 +1,7 @@
 //! `oam service logs`: the end of the service's log, and what comes.
 
 use std::{
+    fmt::Write as _,
     fs::File,
     io::{self, ErrorKind, Read, Seek, SeekFrom},
     os::unix::fs::MetadataExt,
@@ -72,11 +73,14 @@ fn show(mut log: Log, arguments: &LogsArguments) -> io::Result<()> {
         stdout.write(&stdout.shown(&text));
     };
     let mut end = log.read_more()?;
-    if end.iter().filter(|byte| **byte == b'\n').count() < arguments.lines {
+    if last_lines(&end, arguments.lines).len() == end.len() {
         end.splice(..0, log.before()?);
     }
     print(last_lines(&end, arguments.lines));
-    while arguments.follow {
+    if !arguments.follow {
+        return Ok(());
+    }
+    loop {
         let more = log.read_more()?;
         if more.is_empty() {
             thread::sleep(PAUSE);
@@ -84,7 +88,6 @@ fn show(mut log: Log, arguments: &LogsArguments) -> io::Result<()> {
             print(&more);
         }
     }
-    Ok(())
 }
 
 /// A line of the log as text: time, level, message, and what else there is.
@@ -96,8 +99,13 @@ fn for_people(line: &str) -> String {
         None => String::new(),
     };
     let (time, level, message) = (take("timestamp"), take("level").to_lowercase(), take("message"));
-    let rest: String = event.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-    format!("{time} {level}: {message}{rest}\n")
+    let mut text = format!("{time} {level}: {message}");
+    for (name, value) in &event {
+        // Writing to a text does not fail.
+        let _ = write!(text, " {name}={value}");
+    }
+    text.push('\n');
+    text
 }
 
 /// A file that is written to at its end, and now and then moved away for a new one.
@@ -177,9 +185,10 @@ fn read_whole_lines(file: &mut File, lines: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn last_lines(text: &[u8], count: usize) -> &[u8] {
-    let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
+    let mut ends =
+        text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
     // The last line ends with the text.
-    let begin = ends.skip(count).next();
+    let begin = ends.nth(count);
     begin.map_or(text, |begin| &text[begin..])
 }
 

@@ -41,6 +41,7 @@ const THREADS: usize = 2;
 /// Run the service here, until it is stopped.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct RunArguments {
     /// Where to listen [default: where oam service status says].
     #[arg(long, value_name = "PATH")]
@@ -50,7 +51,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
-    /// Settings that come before these flags [default: service.json].
+    /// Settings, which these flags overrule [default: service.json].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -161,6 +162,11 @@ impl RunArguments {
         self.config.as_deref()
     }
 
+    /// How long turns may go on when it is told to stop.
+    pub(crate) fn drain(&self) -> Duration {
+        self.drain
+    }
+
     pub(crate) fn is_replacing(&self) -> bool {
         self.replace
     }
@@ -175,7 +181,7 @@ impl RunArguments {
             connections: self.max_connections,
             realms: self.max_realms,
             idle_exit: (!self.idle_exit.is_zero()).then_some(self.idle_exit),
-            drain: self.drain,
+            drain: self.drain(),
         }
     }
 
@@ -222,7 +228,7 @@ pub(crate) fn run(said: &RunArguments) -> ExitCode {
     let logging = logging::init_service(log.as_deref(), said.log_level).ok();
     let serve = |activation: Result<Option<Activation>, Failure>| match activation {
         Ok(activation) => {
-            serve(said, logging.as_ref().and_then(|logging| logging.level.clone()), activation, &starts)
+            serve(said, logging.as_ref().map(|logging| logging.level.clone()), activation, &starts)
         }
         Err(failure) => Served::not(failure),
     };
@@ -449,6 +455,5 @@ impl Adjustable {
         self.set_level();
         let arguments = &self.settings.arguments;
         service.reload(arguments.limits(), arguments.bridge(Arc::clone(&self.models)));
-        tracing::info!("the settings were read again");
     }
 }

@@ -49,9 +49,8 @@ pub(super) fn of(status: &ServiceStatus) -> String {
 
 fn to_do(status: &ServiceStatus) -> Option<&'static str> {
     match (status.running, status.gave_up, status.installed.is_empty()) {
-        (true, ..) => None,
         (false, true, _) => Some("Put right what the last start failed for, then: oam service start"),
-        (false, false, false) => None,
+        (true, ..) | (false, false, false) => None,
         (false, false, true) => {
             Some("oam service start, or oam service install to have the system start it when it is needed")
         }

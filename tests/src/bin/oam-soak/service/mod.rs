@@ -147,11 +147,11 @@ fn live(folder: &Path, course: Course, players: &mut [Player], rng: &mut Rng) ->
         }
         is_over.store(true, Ordering::Release);
         let killed = server.kill();
-        let lives = clients
+        let ends = clients
             .into_iter()
             .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())));
         // What a client saw says more than how the service ended.
-        lives.collect::<Result<Vec<_>, _>>()?;
+        ends.collect::<Result<Vec<_>, _>>()?;
         killed.and(result)?;
         if let Some(mark) = tear {
             lived.is_torn = wal::tear(&data(folder), mark, rng).map_err(|error| error.to_string())?;
