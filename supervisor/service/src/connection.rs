@@ -28,8 +28,8 @@ const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const MOST_UNREAD: u64 = 1 << 20;
 
 /// How long a client for which there is no place has to say what it wants, and how much it may say.
-const FIRST_LINE_TIME: Duration = Duration::from_secs(1);
-const LONGEST_FIRST_LINE: usize = 4 << 10;
+const BEGINNING_TIME: Duration = Duration::from_secs(1);
+const LONGEST_BEGINNING: usize = 4 << 10;
 
 /// A stream, and what was read of it already.
 #[derive(Debug)]
@@ -45,24 +45,32 @@ impl From<Stream> for Opening {
 }
 
 impl Opening {
-    /// Whether the client begins with one of the service's own methods, which are for those who look after it. Waits for its first
-    /// line.
+    /// Whether the client begins with one of the service's own methods, which are for those who look after it; they may say
+    /// who they are before. Waits for what it says first.
     pub(crate) async fn asks_about_the_service(&mut self) -> bool {
         let mut stream = &self.stream;
-        let first_line = async {
-            while !self.read.contains(&b'\n') && self.read.len() < LONGEST_FIRST_LINE {
+        let beginning = async {
+            while first_method(&self.read).is_none() && self.read.len() < LONGEST_BEGINNING {
                 if stream.read_buf(&mut self.read).await? == 0 {
                     break;
                 }
             }
             Ok::<_, io::Error>(())
         };
-        // What came until then is the line, or is not.
-        let _ = timeout(FIRST_LINE_TIME, first_line).await;
-        let line = self.read.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let message = parse_line(line);
-        matches!(message, Ok(Some(Incoming::Request { method, .. })) if method.starts_with("service/"))
+        // What came until then is enough, or is not.
+        let _ = timeout(BEGINNING_TIME, beginning).await;
+        first_method(&self.read).is_some_and(|method| method.starts_with("service/"))
     }
+}
+
+/// The method of the first whole line that is not an introduction; of what is no request, nothing.
+fn first_method(read: &[u8]) -> Option<String> {
+    let lines = read.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+    let methods = lines.map(|line| match parse_line(line) {
+        Ok(Some(Incoming::Request { method, .. })) => method.to_string(),
+        _ => String::new(),
+    });
+    methods.into_iter().find(|method| method != "initialize")
 }
 
 /// Serves a connection until its client, its end of time or the service ends it.

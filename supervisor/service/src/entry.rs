@@ -19,6 +19,8 @@ use crate::{
 
 /// How long the service that hands over may take to let go of its lock.
 const LOCK_TIME: Duration = Duration::from_secs(10);
+/// How long a service that listens no more may take to end: its turns are waited for.
+const ENDING_TIME: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the service has when it may serve.
@@ -35,10 +37,25 @@ pub(crate) struct Entry {
 pub(crate) async fn listen(path: &Path, user: u32, replace: bool) -> Result<Entry, ServiceError> {
     paths::check_socket(path)?;
     folder::make_private(folder_of(path), user)?;
-    match ServiceLock::take(&lock_path(path)) {
+    match lock_unless_served(path).await {
         Ok(lock) => bind(path, lock).await,
         Err(LockError::Held(pid)) if replace => take_over(path, pid).await,
         Err(error) => Err(refused(path, error)),
+    }
+}
+
+/// The lock, as soon as whoever holds it has ended, if nobody listens: that one is ending, or about to listen.
+async fn lock_unless_served(path: &Path) -> Result<ServiceLock, LockError> {
+    let until = Instant::now() + ENDING_TIME;
+    loop {
+        let taken = ServiceLock::take(&lock_path(path));
+        if !matches!(taken, Err(LockError::Held(_))) || Instant::now() > until {
+            return taken;
+        }
+        if !matches!(socket::find(path).await, Ok(Found::Nothing | Found::Stale)) {
+            return taken;
+        }
+        sleep(PAUSE).await;
     }
 }
 

@@ -55,6 +55,9 @@ const BUSY_PAUSE: Duration = Duration::from_secs(1);
 /// Connections beyond the limit that ask about the service.
 const RESERVED: usize = 4;
 
+/// How often to look whether the socket is still where clients look for it.
+const SOCKET_PAUSE: Duration = Duration::from_secs(1);
+
 /// What connections may take after their time is over: to cancel what runs, and to write the last answers.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -227,6 +230,8 @@ impl Shared {
         let own = Arc::clone(self);
         tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move { own.watch_idleness().await }));
         let own = Arc::clone(self);
+        tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move { own.watch_socket().await }));
+        let own = Arc::clone(self);
         tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move {
             let mut progress = watchdog::Progress::default();
             own.system.manager.watch(|| progress.is_well(own.realms.progress())).await;
@@ -374,6 +379,20 @@ impl Shared {
         } else {
             self.stop(StopReason::HandedOver);
         }
+    }
+
+    /// Ends the service when its socket is gone, with the folder of a login that is over or by somebody's hand: nobody finds
+    /// it any more, and whoever is started in its place waits for the realms.
+    async fn watch_socket(self: Arc<Self>) {
+        let mut misses = 0;
+        // Once is no sign: a successor may be about to say that it is there.
+        while misses < 2 {
+            sleep(SOCKET_PAUSE).await;
+            let is_found = self.file.is_in_place() || lock(&self.successor).is_some();
+            misses = if is_found { 0 } else { misses + 1 };
+        }
+        let path = self.file.path().display();
+        self.stop(StopReason::Failed(format!("its socket {path} was removed, or another took its place")));
     }
 
     /// Ends the service once nobody has used it for as long as its limits say.

@@ -62,8 +62,10 @@ async fn a_full_service_can_still_be_asked_how_it_is_and_replaced() {
     let mut only = home.connect().await;
     only.call("ping", json!({})).await.unwrap();
     let mut asker = home.connect().await;
+    let introduction = asker.send("initialize", json!({"client": {"name": "oam"}})).await;
     let status = asker.call("service/status", json!({})).await.unwrap();
     assert_eq!(status["connections"].as_array().unwrap().len(), 2);
+    assert!(asker.heard.iter().any(|message| message["id"] == introduction));
     let next = start(ServiceConfig { replace: true, ..home.config() }).await.unwrap();
     drop((only, asker));
     within_patience(service.stopped()).await;

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::kit::{Home, Shared, start, system, within_patience};
+use super::kit::{Home, Shared, start, system, until, within_patience};
 use crate::{Service, ServiceConfig, ServiceLimits, StopReason, manager::ManagerLink, service::System};
 
 fn slow_session(delay: u64) -> serde_json::Value {
@@ -25,6 +25,41 @@ async fn a_turn_that_runs_ends_before_the_service_does() {
     let (answer, ()) = within_patience(async { tokio::join!(client.answer(turn), service.stop()) }).await;
     assert_eq!(answer.unwrap()["text"], "Done.");
     assert_eq!(client.next().await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_starts_meanwhile_waits_for_the_end() {
+    let home = Home::new();
+    let old = home.start().await;
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    client.call("session/create", slow_session(300)).await.unwrap();
+    let turn = client.send("session/respond", json!({"session": "s", "prompt": "go"})).await;
+    client.call("ping", json!({})).await.unwrap();
+    let follow = async {
+        until(|| !home.socket().exists()).await;
+        home.start().await
+    };
+    let (answer, (), new) =
+        within_patience(async { tokio::join!(client.answer(turn), old.stop(), follow) }).await;
+    assert_eq!(answer.unwrap()["text"], "Done.");
+    let mut client = home.connect().await;
+    client.enter("castle").await.unwrap();
+    let seen = client.call("session/transcript", json!({"session": "s"})).await.unwrap();
+    assert!(seen.to_string().contains("Done."), "{seen}");
+    new.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_whose_socket_is_removed_ends() {
+    let home = Home::new();
+    let service = home.start().await;
+    let client = home.connect().await;
+    std::fs::remove_file(home.socket()).unwrap();
+    let reason = within_patience(service.stopped()).await;
+    assert!(matches!(&reason, StopReason::Failed(why) if why.contains("was removed")), "{reason:?}");
+    drop(client);
+    home.start().await.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
