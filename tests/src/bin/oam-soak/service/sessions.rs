@@ -48,6 +48,7 @@ struct Turn {
     text: String,
 }
 
+#[derive(Debug)]
 pub(super) enum Change {
     Create,
     Turn { prompt: String },
