@@ -3,7 +3,7 @@
 use std::{
     io,
     num::NonZeroUsize,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -93,6 +93,7 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) manager_kind: Option<Manager>,
     pub(crate) file: SocketFile,
+    pub(crate) log: Option<PathBuf>,
     pub(crate) limits: watch::Sender<ServiceLimits>,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) connections: Arc<Connections>,
@@ -137,7 +138,7 @@ impl Service {
     }
 
     pub(crate) async fn start_on(config: ServiceConfig, system: System) -> Result<Self, ServiceError> {
-        let ServiceConfig { socket, activation, data, mut bridge, pool, replace, limits } = config;
+        let ServiceConfig { socket, activation, data, log, mut bridge, pool, replace, limits } = config;
         let user = nix::unistd::geteuid().as_raw();
         let manager_kind = activation.as_ref().map(|activation| activation.manager);
         let Entry { front, file, lock, predecessor } = if let Some(activation) = activation {
@@ -156,6 +157,7 @@ impl Service {
             started: Instant::now(),
             manager_kind,
             file,
+            log,
             limits: watch::Sender::new(limits),
             phase: watch::Sender::new(Phase::Serving),
             connections: Connections::new(),

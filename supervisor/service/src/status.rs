@@ -31,6 +31,7 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         "state": service.phase.borrow().as_str(),
         "uptimeSeconds": service.started.elapsed().as_secs(),
         "socket": service.file.path().to_string_lossy(),
+        "log": service.log.as_ref().map(|path| path.to_string_lossy()),
         "activation": service.manager_kind.map(crate::activation::Manager::as_str),
         "idleExitSeconds": limits.idle_exit.map(|limit| limit.as_secs_f64()),
         "drainSeconds": limits.drain.as_secs_f64(),
