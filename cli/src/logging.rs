@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use oam_logging::{Guard, LevelHandle, Queue, RotatingFile, Rotation, json_subscriber, subscriber};
-use tracing::level_filters::LevelFilter;
+use tracing::{Subscriber, level_filters::LevelFilter};
 
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -32,33 +32,24 @@ impl LogLevel {
 
 /// Starts logging, with this name in each line if there is one. In a process that logs already it changes nothing.
 pub(crate) fn init(name: Option<&'static str>, level: LogLevel) -> io::Result<Guard> {
-    let queue = Queue::new(io::stderr())?;
-    let guard = Guard::new(queue.clone());
-    // Fails where logging has been started already.
-    let _ = tracing::subscriber::set_global_default(subscriber(name, level.filter(), queue));
-    Ok(guard)
+    init_adjustable(name, level).map(|log| log.guard)
 }
 
-/// The service's log.
-pub(crate) struct ServiceLog {
-    /// For a file.
-    pub(crate) level: Option<LevelHandle>,
-    _guard: Guard,
+/// Logging that was started, whose level can be changed.
+pub(crate) struct AdjustableLog {
+    pub(crate) level: LevelHandle,
+    guard: Guard,
 }
 
-/// Starts logging to a file that is rotated, or for people to standard error: where there is no file, or it cannot be written.
-pub(crate) fn init_service(path: Option<&Path>, level: LogLevel) -> io::Result<ServiceLog> {
-    let for_people =
-        || init(Some("oam service"), level).map(|guard| ServiceLog { level: None, _guard: guard });
+/// Starts logging of the service, to a file that is rotated, or for people to standard error: where there is no file, or it
+/// cannot be written.
+pub(crate) fn init_service(path: Option<&Path>, level: LogLevel) -> io::Result<AdjustableLog> {
+    let for_people = || init_adjustable(Some("oam service"), level);
     let Some(path) = path else { return for_people() };
     match RotatingFile::open(path, Rotation::default()) {
         Ok(file) => {
             let queue = Queue::new(file)?;
-            let guard = Guard::new(queue.clone());
-            let (subscriber, level) = json_subscriber(level.filter(), queue);
-            // Fails where logging has been started already.
-            let _ = tracing::subscriber::set_global_default(subscriber);
-            Ok(ServiceLog { level: Some(level), _guard: guard })
+            Ok(started(json_subscriber(level.filter(), queue.clone()), queue))
         }
         Err(error) => {
             let log = for_people();
@@ -66,4 +57,18 @@ pub(crate) fn init_service(path: Option<&Path>, level: LogLevel) -> io::Result<S
             log
         }
     }
+}
+
+fn init_adjustable(name: Option<&'static str>, level: LogLevel) -> io::Result<AdjustableLog> {
+    let queue = Queue::new(io::stderr())?;
+    Ok(started(subscriber(name, level.filter(), queue.clone()), queue))
+}
+
+fn started(
+    (subscriber, level): (impl Subscriber + Send + Sync + 'static, LevelHandle),
+    queue: Queue,
+) -> AdjustableLog {
+    // Fails where logging has been started already.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+    AdjustableLog { level, guard: Guard::new(queue) }
 }

@@ -26,7 +26,7 @@ impl Log {
         let level = env::var(VARIABLE).ok().and_then(|name| level(&name));
         let queue = level.and_then(|level| {
             let queue = signals::blocked(|| Queue::new(io::stderr())).ok()?;
-            Some(Dispatch::new(subscriber(NAME, level, queue)))
+            Some(Dispatch::new(subscriber(NAME, level, queue).0))
         });
         Self(queue)
     }

@@ -38,6 +38,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(2);
 pub(crate) struct StdioArguments {
     /// Use the service, at this socket or the usual one, instead of a bridge of one's own.
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, conflicts_with_all = OF_A_BRIDGE)]
+    #[expect(clippy::option_option, reason = "the flag may come without its value")]
     connect: Option<Option<PathBuf>>,
 
     /// With --connect: fail if no service is there, instead of starting it.

@@ -5,6 +5,7 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use oam_system::worker;
@@ -19,6 +20,9 @@ use crate::{
 /// Variables that change what a command asks, and that a service does not get.
 const NOT_HANDED_ON: [&str; 3] = ["OAM_WORKER", "OAM_SCRIPT", "OAM_RECORD"];
 
+/// What a service needs to end when its turns have.
+const AFTER_DRAIN: Duration = Duration::from_secs(20);
+
 /// The service as it is to be installed.
 #[derive(Debug, Clone)]
 pub(crate) struct Installation {
@@ -30,6 +34,8 @@ pub(crate) struct Installation {
     pub(crate) socket: PathBuf,
     /// Where what it prints goes.
     pub(crate) output: PathBuf,
+    /// How long its manager gives it to end.
+    pub(crate) exit_time: Duration,
     /// `PATH` as it is now: a worker may be a script whose interpreter is found there.
     pub(crate) path_variable: Option<String>,
 }
@@ -39,15 +45,18 @@ impl Installation {
     pub(crate) fn new(arguments: Vec<String>, manager: &Manager) -> Result<Self, Failure> {
         let line = parsed(arguments.iter().map(OsString::from))?;
         line.expect_installable()?;
+        let path_variable = text_variable("PATH")?;
+        let variable = path_variable.as_deref().map(|path| ("PATH", path));
+        for (what, text) in arguments.iter().map(|word| ("an argument", word.as_str())).chain(variable) {
+            expect_writable(what, text)?;
+        }
         Ok(Self {
             program: this_program()?,
-            socket: match line.named_socket() {
-                Some(socket) => socket,
-                None => manager.usual_socket()?,
-            },
+            socket: manager.socket_of(Some(&line))?,
             output: manager.output()?,
+            exit_time: line.exit_time(),
             arguments,
-            path_variable: text_variable("PATH")?,
+            path_variable,
         })
     }
 
@@ -80,6 +89,12 @@ pub(crate) fn arguments_of(words: &[String]) -> Result<RunArguments, Failure> {
 }
 
 impl RunArguments {
+    /// How long it may take to end, in whole seconds: turns, and then the last answers, the disk and the workers.
+    pub(super) fn exit_time(&self) -> Duration {
+        let time = self.drain() + AFTER_DRAIN;
+        Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+    }
+
     /// A service is started from anywhere, so no path may depend on where that is.
     fn expect_installable(&self) -> Result<(), Failure> {
         for (flag, path) in self.paths() {
@@ -104,6 +119,21 @@ impl RunArguments {
             )));
         }
         Ok(())
+    }
+}
+
+/// What a property list cannot hold, and nobody means, is refused everywhere.
+fn expect_writable(what: &str, text: &str) -> Result<(), Failure> {
+    let is_unwritable = |character: char| {
+        (character.is_control() && !['\t', '\n', '\r'].contains(&character))
+            || ['\u{fffe}', '\u{ffff}'].contains(&character)
+    };
+    match text.chars().find(|character| is_unwritable(*character)) {
+        None => Ok(()),
+        Some(character) => Err(Failure::usage(format!(
+            "{what} has the character U+{:04X}, which the manager's files cannot hold",
+            u32::from(character)
+        ))),
     }
 }
 

@@ -11,8 +11,6 @@ use crate::failure::Failure;
 pub(crate) const LABEL: &str = "org.openapplemodels.oam";
 /// The name under which the service asks for its socket.
 const SOCKET: &str = oam_service::LAUNCHD_SOCKET;
-/// How long the service may take to end, before it is killed. It drains for less.
-const EXIT_TIME: u64 = 30;
 /// Seconds between two starts.
 const THROTTLE: u64 = 10;
 
@@ -64,7 +62,7 @@ pub(super) fn file(installation: &Installation) -> Result<String, Failure> {
         run_at_load: false,
         keep_alive: KeepAlive { successful_exit: false },
         throttle_interval: THROTTLE,
-        exit_time_out: EXIT_TIME,
+        exit_time_out: installation.exit_time.as_secs(),
         process_type: "Interactive".to_owned(),
         umask: 0o077,
         standard_out_path: output.clone(),
@@ -90,7 +88,7 @@ fn text(path: &Path) -> Result<String, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::{path::PathBuf, time::Duration};
 
     use plist::{Dictionary, Value};
 
@@ -159,6 +157,7 @@ mod tests {
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
             socket: PathBuf::from("/Users/ada/Library/Application Support/oam/oam.sock"),
             output: PathBuf::from("/Users/ada/Library/Logs/oam/oam.out"),
+            exit_time: Duration::from_secs(30),
             path_variable: Some("/usr/bin:/bin".to_owned()),
         }
     }

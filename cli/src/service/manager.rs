@@ -28,8 +28,10 @@ use crate::{
     files::{self, Readers},
 };
 
-/// How long a service may take to end: what its manager gives it, and a little more.
-const END_TIME: Duration = Duration::from_secs(35);
+/// How long a service may take to end of which nothing is known.
+const END_TIME: Duration = Duration::from_secs(30);
+/// How much longer than its manager gives it.
+const GRACE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A system, by the manager that it has.
@@ -109,7 +111,7 @@ impl Manager {
     }
 
     /// The usual socket on this system.
-    pub(crate) fn usual_socket(&self) -> Result<PathBuf, Failure> {
+    fn usual_socket(&self) -> Result<PathBuf, Failure> {
         Ok(self.environment().socket()?)
     }
 
@@ -176,14 +178,15 @@ impl Manager {
             .map_err(|failure| failure.about(&path.display().to_string()))
     }
 
+    /// Where a service is looked for that nobody names: where the installed one listens, or at the usual place.
+    pub(crate) fn socket_of(&self, installed: Option<&RunArguments>) -> Result<PathBuf, Failure> {
+        installed.and_then(RunArguments::named_socket).map_or_else(|| self.usual_socket(), Ok)
+    }
+
     /// Whether it listens at this socket, or would.
     pub(crate) fn listens_at(&self, socket: &Path) -> Result<bool, Failure> {
         let Some(arguments) = self.installed()? else { return Ok(false) };
-        let installed = match arguments.named_socket() {
-            Some(socket) => socket,
-            None => self.usual_socket()?,
-        };
-        Ok(installed == socket)
+        Ok(self.socket_of(Some(&arguments))? == socket)
     }
 
     /// Whether it runs the service now.
@@ -201,6 +204,16 @@ impl Manager {
             System::Linux => {
                 ["active", "activating", "reloading", "deactivating"].contains(&said.text.trim())
             }
+        }
+    }
+
+    /// Whether it holds the socket now: then whoever connects starts the service.
+    pub(crate) fn is_listening(&self) -> bool {
+        match self.system {
+            System::Macos => self.is_loaded(),
+            System::Linux => self
+                .say("systemctl", &["--user", "is-active", systemd::SOCKET])
+                .is_ok_and(|said| said.text.trim() == "active"),
         }
     }
 
@@ -389,10 +402,12 @@ impl Manager {
     }
 
     fn wait_until(&self, otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), Failure> {
-        let deadline = Instant::now() + END_TIME;
+        let installed = self.installed().ok().flatten();
+        let limit = installed.map_or(END_TIME, |arguments| arguments.exit_time()) + GRACE;
+        let deadline = Instant::now() + limit;
         while !is_so() {
             if Instant::now() > deadline {
-                return Err(Failure::io(format!("{otherwise} after {} s", END_TIME.as_secs())));
+                return Err(Failure::io(format!("{otherwise} after {} s", limit.as_secs())));
             }
             thread::sleep(PAUSE);
         }
@@ -486,6 +501,7 @@ mod tests {
                 arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
                 socket: self.folder.path().join("support/oam.sock"),
                 output: self.folder.path().join("logs/oam.out"),
+                exit_time: Duration::from_secs(30),
                 path_variable: None,
             }
         }

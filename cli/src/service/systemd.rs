@@ -27,6 +27,7 @@ pub(super) fn service(installation: &Installation) -> Result<String, Failure> {
     let command = [format!(":{program}")].into_iter().chain(arguments.iter().cloned());
     let command = command.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ");
     let path = installation.path_variable.as_ref();
+    let exit_time = installation.exit_time.as_secs();
     let environment =
         path.map_or_else(String::new, |path| format!("Environment={}\n", quoted(&format!("PATH={path}"))));
     Ok(format!(
@@ -45,7 +46,7 @@ ExecReload=kill -HUP $MAINPID
 {environment}Restart=on-failure
 RestartSec=1
 WatchdogSec=30
-TimeoutStopSec=30
+TimeoutStopSec={exit_time}
 KillMode=mixed
 OOMPolicy=continue
 UMask=0077
@@ -147,7 +148,7 @@ fn unquoted(line: &str) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::{path::PathBuf, time::Duration};
 
     use proptest::prelude::*;
 
@@ -179,6 +180,7 @@ mod tests {
                 arguments: arguments.clone(),
                 socket: PathBuf::from("/run/oam.sock"),
                 output: PathBuf::from("/oam.out"),
+                exit_time: Duration::from_secs(30),
                 path_variable: Some("/bin".to_owned()),
             };
             let unit = service(&installation).unwrap();

@@ -7,6 +7,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -24,14 +25,13 @@ use crate::{
     client_calls::ClientCalls,
     client_id::ClientId,
     config::{BridgeConfig, ModelUse},
-    journal::Journal,
     message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
     queue::{NewOperation, Operation},
-    realm::{Membership, Realm, RealmName, Subscriptions},
-    registry::{Method, MethodRegistry, MethodSet, Reply, ReplyKind, Request},
+    realm::{Books, Membership, Realm, RealmName, Subscriptions},
+    registry::{Method, MethodRegistry, MethodSet, RealmUse, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
 };
@@ -59,6 +59,8 @@ struct Inner {
     answers: Arc<Answers>,
     /// The realm, from when it was first used or named.
     membership: OnceLock<Membership>,
+    /// Why the last `initialize` did not get the realm that it asked for.
+    refused_realm: Mutex<Option<BridgeError>>,
     /// The work of its requests.
     tasks: TaskTracker,
     /// Cancels the work of its requests.
@@ -125,6 +127,7 @@ impl Bridge {
             outbox,
             client_calls: ClientCalls::default(),
             membership: OnceLock::new(),
+            refused_realm: Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
             is_shut_down: CancellationToken::new(),
@@ -227,8 +230,27 @@ impl Bridge {
         self.inner.membership.get_or_init(|| Membership::of(Arc::new(Realm::private())))
     }
 
-    /// Makes the realm of this name the bridge's, for all its life. Called while `initialize` is handled.
-    pub(crate) fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
+    /// Makes the realm that is asked for the bridge's, for all its life. If that fails, no other one takes its place: what
+    /// the client has sent for that realm must not be done elsewhere. Called while `initialize` is handled.
+    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<(), BridgeError> {
+        let entered = asked.and_then(|name| name.map_or(Ok(()), |name| self.join(&name)));
+        *self.refused_realm() = entered.clone().err();
+        entered
+    }
+
+    fn refused_realm(&self) -> MutexGuard<'_, Option<BridgeError>> {
+        self.inner.refused_realm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails while the bridge has no realm, since it did not get the one that it asked for.
+    fn must_have_realm(&self) -> Result<(), BridgeError> {
+        match (self.inner.membership.get(), &*self.refused_realm()) {
+            (None, Some(error)) => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
         if let Some(membership) = self.inner.membership.get() {
             return match membership.realm().name() {
                 Some(current) if current == name => Ok(()),
@@ -247,8 +269,8 @@ impl Bridge {
             )
         })?;
         let realm = directory.open(name)?;
-        if let Some(journal) = realm.journal() {
-            self.guard_output(Arc::clone(journal));
+        if let Some(books) = realm.books() {
+            self.guard_output(Arc::clone(books));
         }
         self.inner.membership.get_or_init(|| Membership::of(realm));
         Ok(())
@@ -313,9 +335,18 @@ impl Bridge {
         &self.inner.outbox
     }
 
-    /// From now on nothing is said that `journal` has not on disk. What calls within this process return is not held back.
-    pub(crate) fn guard_output(&self, journal: Arc<dyn Journal>) {
-        self.inner.runtime.spawn(self.inner.outbox.guard(journal));
+    /// From now on nothing is said that the books' journal has not on disk, and nothing any more once a change is lost.
+    /// What calls within this process return is not held back.
+    fn guard_output(&self, books: Arc<Books>) {
+        let outbox = self.inner.outbox.clone();
+        let guarding = outbox.guard(Arc::clone(books.journal()));
+        self.inner.runtime.spawn(async move {
+            let mut guarding = pin!(guarding);
+            if books.lost().run_until_cancelled(&mut guarding).await.is_none() {
+                outbox.close();
+                guarding.await;
+            }
+        });
     }
 
     pub(crate) fn client_calls(&self) -> &ClientCalls {
@@ -349,7 +380,7 @@ impl Bridge {
             }
         }
         let registered = self.inner.registry.get(method);
-        if registered.is_some_and(|method| method.changes_realm) {
+        if registered.is_some_and(|method| method.realm_use == RealmUse::Changes) {
             responder.is_of_change();
         }
         let replied = match registered {
@@ -395,8 +426,12 @@ impl Bridge {
     ) -> Result<Reply, BridgeError> {
         let params = Params::new(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        let durable =
-            registered.changes_realm.then(|| self.membership().realm()).filter(|realm| realm.is_durable());
+        if registered.realm_use != RealmUse::None {
+            self.must_have_realm()?;
+        }
+        let durable = (registered.realm_use == RealmUse::Changes)
+            .then(|| self.membership().realm())
+            .filter(|realm| realm.is_durable());
         if let Some(realm) = durable {
             realm.ready()?;
         }

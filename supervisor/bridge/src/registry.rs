@@ -115,8 +115,18 @@ type Handler = Arc<dyn Fn(Request) -> Result<Reply, BridgeError> + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Method {
     pub(crate) handler: Handler,
-    /// It changes objects of the realm: it is refused while changes cannot be kept.
-    pub(crate) changes_realm: bool,
+    pub(crate) realm_use: RealmUse,
+}
+
+/// What a method does with the objects of the realm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RealmUse {
+    /// It has nothing to do with them.
+    None,
+    /// It looks at them, or at what is done with them.
+    Looks,
+    /// It changes them: it is refused while changes cannot be kept.
+    Changes,
 }
 
 /// Collects methods by name while a bridge is made.
@@ -138,17 +148,35 @@ impl MethodRegistry {
         name: &str,
         handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
     ) {
-        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), changes_realm: false });
+        self.insert(name, RealmUse::None, handler);
     }
 
-    /// Adds a method that changes what is in the realm. It fails with `storage_failed` while a durable realm cannot be
-    /// written.
+    /// Adds a method that looks at what is in the realm. It fails while the connection is not in the realm that it asked for.
+    pub fn register_look(
+        &mut self,
+        name: &str,
+        handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
+    ) {
+        self.insert(name, RealmUse::Looks, handler);
+    }
+
+    /// Adds a method that changes what is in the realm. It fails in the same case, and with `storage_failed` while a durable
+    /// realm cannot be written.
     pub fn register_change(
         &mut self,
         name: &str,
         handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
     ) {
-        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), changes_realm: true });
+        self.insert(name, RealmUse::Changes, handler);
+    }
+
+    fn insert(
+        &mut self,
+        name: &str,
+        realm_use: RealmUse,
+        handler: impl Fn(Request) -> Result<Reply, BridgeError> + Send + Sync + 'static,
+    ) {
+        self.methods.insert(name.to_owned(), Method { handler: Arc::new(handler), realm_use });
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Method> {

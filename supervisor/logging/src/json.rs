@@ -1,26 +1,17 @@
 //! Logs for programs: one JSON object a line, with the time, the level, the message, its fields, and the connection that
-//! it is about. Its level can be changed while the process runs.
+//! it is about.
 
 use tracing::{Subscriber, level_filters::LevelFilter};
-use tracing_subscriber::{Registry, fmt, layer::SubscriberExt, reload};
+use tracing_subscriber::{fmt, layer::SubscriberExt};
 
-use crate::Queue;
-
-/// Changes what is logged.
-#[derive(Debug, Clone)]
-pub struct LevelHandle(reload::Handle<LevelFilter, Registry>);
-
-impl LevelHandle {
-    /// From now on, `level` and above are logged.
-    pub fn set(&self, level: LevelFilter) {
-        // Fails when the subscriber is gone, and then nothing is logged.
-        let _ = self.0.reload(level);
-    }
-}
+use crate::{
+    Queue,
+    level::{LevelHandle, adjustable},
+};
 
 /// Makes what logs lines of JSON at `level` and above through `queue`.
 pub fn json_subscriber(level: LevelFilter, queue: Queue) -> (impl Subscriber + Send + Sync, LevelHandle) {
-    let (filter, handle) = reload::Layer::new(level);
+    let (registry, handle) = adjustable(level);
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
@@ -28,7 +19,7 @@ pub fn json_subscriber(level: LevelFilter, queue: Queue) -> (impl Subscriber + S
         .with_span_list(false)
         .with_target(false)
         .with_writer(queue);
-    (tracing_subscriber::registry().with(filter).with(lines), LevelHandle(handle))
+    (registry.with(lines), handle)
 }
 
 #[cfg(test)]
@@ -38,19 +29,19 @@ mod tests {
     use super::*;
     use crate::{Guard, tests::Output};
 
-    fn logged(log: impl FnOnce(&LevelHandle)) -> Vec<Value> {
+    fn logged(log: impl FnOnce()) -> Vec<Value> {
         let output = Output::default();
         let queue = Queue::new(output.clone()).unwrap();
         let guard = Guard::new(queue.clone());
-        let (subscriber, level) = json_subscriber(LevelFilter::INFO, queue);
-        tracing::subscriber::with_default(subscriber, || log(&level));
+        let (subscriber, _level) = json_subscriber(LevelFilter::INFO, queue);
+        tracing::subscriber::with_default(subscriber, log);
         drop(guard);
         output.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     #[test]
     fn a_line_is_an_object_with_the_connection_it_is_about() {
-        let mut lines = logged(|_| {
+        let mut lines = logged(|| {
             let span = tracing::info_span!("connection", id = 3, client = tracing::field::Empty);
             span.record("client", "tavern");
             span.in_scope(|| tracing::warn!(limit = 2, path = %"a\nb", "careful\u{1b}"));
@@ -67,19 +58,5 @@ mod tests {
                 "span": {"name": "connection", "id": 3, "client": "tavern"},
             })
         );
-    }
-
-    #[test]
-    fn the_level_can_be_changed() {
-        let lines = logged(|level| {
-            tracing::debug!("1");
-            level.set(LevelFilter::DEBUG);
-            tracing::debug!("2");
-            level.set(LevelFilter::ERROR);
-            tracing::warn!("3");
-            tracing::error!("4");
-        });
-        let messages: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
-        assert_eq!(messages, ["2", "4"]);
     }
 }

@@ -9,6 +9,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod json;
+mod level;
 mod line;
 #[cfg(unix)]
 mod rotation;
@@ -25,9 +26,13 @@ use std::{
 };
 
 use tracing::{Subscriber, level_filters::LevelFilter};
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::{
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt,
+};
 
-pub use json::{LevelHandle, json_subscriber};
+pub use json::json_subscriber;
+pub use level::LevelHandle;
 use line::LineFormat;
 #[cfg(unix)]
 pub use rotation::{RotatingFile, Rotation};
@@ -47,13 +52,11 @@ pub fn subscriber(
     name: impl Into<Option<&'static str>>,
     level: LevelFilter,
     queue: Queue,
-) -> impl Subscriber + Send + Sync {
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_ansi(false)
-        .event_format(LineFormat { name: name.into() })
-        .with_writer(queue)
-        .finish()
+) -> (impl Subscriber + Send + Sync, LevelHandle) {
+    let (registry, handle) = level::adjustable(level);
+    let lines =
+        fmt::layer().with_ansi(false).event_format(LineFormat { name: name.into() }).with_writer(queue);
+    (registry.with(lines), handle)
 }
 
 /// Dropped when the process ends, it gives the lines that still wait a short time to be written.
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
 
     fn subscriber(level: LevelFilter, queue: Queue) -> impl Subscriber + Send + Sync {
-        super::subscriber("oam stdio", level, queue)
+        super::subscriber("oam stdio", level, queue).0
     }
 
     #[derive(Clone, Default)]
@@ -179,7 +182,7 @@ mod tests {
         let output = Output::default();
         let queue = Queue::new(output.clone()).unwrap();
         let guard = Guard(queue.clone());
-        tracing::subscriber::with_default(super::subscriber(name, LevelFilter::INFO, queue), log);
+        tracing::subscriber::with_default(super::subscriber(name, LevelFilter::INFO, queue).0, log);
         drop(guard);
         output.text()
     }

@@ -5,6 +5,7 @@
 use std::{fmt, io, os::fd::OwnedFd, os::unix::net::UnixListener};
 
 use listenfd::ListenFd;
+use nix::sys::socket::{getsockopt, sockopt::AcceptConn};
 
 use crate::launchd;
 
@@ -64,6 +65,14 @@ pub enum ActivationError {
         /// What it is instead.
         reason: String,
     },
+    /// Nobody could connect to it.
+    #[error(
+        "{manager} hands over a socket that does not listen; it has to listen before it starts the service"
+    )]
+    NotListening {
+        /// Who.
+        manager: Manager,
+    },
     /// It could not be asked.
     #[error("{manager} does not hand over the socket: {source}")]
     Refused {
@@ -78,7 +87,9 @@ impl Activation {
     /// What this process was started with, if a manager did so. To be called once, before the process has further threads:
     /// it takes the variables out of the environment, so that no child believes they are meant for it.
     pub fn of_process() -> Result<Option<Self>, ActivationError> {
-        Self::find(&mut ListenFd::from_env(), launchd::activate_socket)
+        let is_meant = is_meant_for(std::process::id(), |name| std::env::var(name).ok())?;
+        let mut systemd = if is_meant { ListenFd::from_env() } else { ListenFd::empty() };
+        Self::find(&mut systemd, launchd::activate_socket)
     }
 
     /// A socket that is listened at already, whoever made it.
@@ -87,6 +98,9 @@ impl Activation {
         let address = listener.local_addr().map_err(|error| unsuitable(error.to_string()))?;
         if address.as_pathname().is_none() {
             return Err(unsuitable(format!("{address:?}")));
+        }
+        if !getsockopt(&listener, AcceptConn).map_err(|error| unsuitable(error.to_string()))? {
+            return Err(ActivationError::NotListening { manager });
         }
         Ok(Self { manager, listener })
     }
@@ -110,21 +124,30 @@ impl Activation {
 
     fn of_systemd(sockets: &mut ListenFd) -> Result<Option<Self>, ActivationError> {
         let manager = Manager::Systemd;
-        match sockets.len() {
-            0 => Ok(None),
-            1 => {
-                let listener = sockets
-                    .take_unix_listener(0)
-                    .map_err(|error| ActivationError::Unsuitable { manager, reason: error.to_string() })?;
-                listener.map(|listener| Self::with(manager, listener)).transpose()
-            }
-            count => Err(ActivationError::Count { manager, count }),
-        }
+        let listener = sockets
+            .take_unix_listener(0)
+            .map_err(|error| ActivationError::Unsuitable { manager, reason: error.to_string() })?;
+        listener.map(|listener| Self::with(manager, listener)).transpose()
+    }
+}
+
+/// Whether systemd hands a socket to this process, and not to one that has left it its variables.
+fn is_meant_for(process: u32, variable: impl Fn(&str) -> Option<String>) -> Result<bool, ActivationError> {
+    let number = |name| variable(name)?.parse::<usize>().ok();
+    if number("LISTEN_PID") != usize::try_from(process).ok() {
+        return Ok(false);
+    }
+    match number("LISTEN_FDS") {
+        None | Some(0) => Ok(false),
+        Some(1) => Ok(true),
+        Some(count) => Err(ActivationError::Count { manager: Manager::Systemd, count }),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     fn sockets(count: usize) -> Vec<OwnedFd> {
@@ -145,6 +168,43 @@ mod tests {
     #[test]
     fn without_a_manager_there_is_no_socket() {
         assert!(Activation::find(&mut ListenFd::empty(), |_| Ok(Vec::new())).unwrap().is_none());
+    }
+
+    #[test]
+    fn systemd_means_the_process_that_it_names_and_one_socket() {
+        let rows = [
+            (Some("7"), Some("1"), "true"),
+            (Some("7"), Some("0"), "false"),
+            (Some("7"), None, "false"),
+            (Some("7"), Some("-1"), "false"),
+            (Some("8"), Some("1"), "false"),
+            (Some(""), Some("1"), "false"),
+            (None, Some("1"), "false"),
+            (None, Some("999999999"), "false"),
+            (
+                Some("7"),
+                Some("999999999"),
+                "systemd hands over 999999999 sockets, and the service listens at one; leave one in its definition",
+            ),
+        ];
+        for (process, count, expected) in rows {
+            let variable = |name: &str| if name == "LISTEN_PID" { process } else { count }.map(str::to_owned);
+            let found = is_meant_for(7, variable).map_or_else(|error| error.to_string(), |is| is.to_string());
+            assert_eq!(found, expected, "{process:?} {count:?}");
+        }
+    }
+
+    #[test]
+    fn a_socket_that_does_not_listen_is_refused() {
+        use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
+        let folder = tempfile::tempdir().unwrap();
+        let bound = socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).unwrap();
+        bind(bound.as_raw_fd(), &UnixAddr::new(&folder.path().join("a.sock")).unwrap()).unwrap();
+        let error = Activation::with(Manager::Systemd, UnixListener::from(bound)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "systemd hands over a socket that does not listen; it has to listen before it starts the service"
+        );
     }
 
     #[test]

@@ -28,8 +28,8 @@ const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const MOST_UNREAD: u64 = 1 << 20;
 
 /// How long a client for which there is no place has to say what it wants, and how much it may say.
-const FIRST_LINE_TIME: Duration = Duration::from_secs(1);
-const LONGEST_FIRST_LINE: usize = 4 << 10;
+const FIRST_WORDS_TIME: Duration = Duration::from_secs(1);
+const LONGEST_FIRST_WORDS: usize = 4 << 10;
 
 /// A stream, and what was read of it already.
 #[derive(Debug)]
@@ -45,24 +45,33 @@ impl From<Stream> for Opening {
 }
 
 impl Opening {
-    /// Whether the client begins with one of the service's own methods, which are for those who look after it. Waits for its first
-    /// line.
+    /// Whether the client begins with one of the service's own methods, which are for those who look after it. Waits for
+    /// its first line, and for one more if that introduces it.
     pub(crate) async fn asks_about_the_service(&mut self) -> bool {
         let mut stream = &self.stream;
-        let first_line = async {
-            while !self.read.contains(&b'\n') && self.read.len() < LONGEST_FIRST_LINE {
+        let first_words = async {
+            while begins_with_service(&self.read).is_none() && self.read.len() < LONGEST_FIRST_WORDS {
                 if stream.read_buf(&mut self.read).await? == 0 {
                     break;
                 }
             }
             Ok::<_, io::Error>(())
         };
-        // What came until then is the line, or is not.
-        let _ = timeout(FIRST_LINE_TIME, first_line).await;
-        let line = self.read.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let message = parse_line(line);
-        matches!(message, Ok(Some(Incoming::Request { method, .. })) if method.starts_with("service/"))
+        // What has come until then counts.
+        let _ = timeout(FIRST_WORDS_TIME, first_words).await;
+        begins_with_service(&self.read).unwrap_or(false)
     }
+}
+
+/// Whether the first request behind `initialize` is for the service itself; `None` if it has not come yet.
+fn begins_with_service(read: &[u8]) -> Option<bool> {
+    let end = read.iter().rposition(|byte| *byte == b'\n')?;
+    read[..end].split(|byte| *byte == b'\n').find_map(|line| match parse_line(line) {
+        Ok(Some(Incoming::Request { method, .. })) if method == "initialize" => None,
+        Ok(Some(Incoming::Request { method, .. })) => Some(method.starts_with("service/")),
+        Ok(None) => None,
+        _ => Some(false),
+    })
 }
 
 /// Serves a connection until its client, its end of time or the service ends it.
@@ -82,7 +91,13 @@ pub(crate) async fn run(
         end = serve(read.chain(&stream), &stream, messages, &bridge, reader_gone, &mut stopped) => end,
         never = end_in_time(&place, &bridge, phase, stop) => match never {},
     };
-    if matches!(end, End::Shutdown | End::EndOfInput) {
+    let is_asked_for = match end {
+        End::EndOfInput => true,
+        // The end of a realm that has lost a change comes in the same way.
+        End::Shutdown => timeout(Duration::ZERO, bridge.wait_until_shut_down()).await.is_ok(),
+        _ => false,
+    };
+    if is_asked_for {
         end_in_order(&stream).await;
     }
     drop(stream);

@@ -16,9 +16,15 @@ const LONGEST_NAME: usize = 100;
 /// The open connections by their numbers.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    open: Mutex<BTreeMap<u64, Arc<OpenConnection>>>,
-    last: Mutex<u64>,
+    state: Mutex<State>,
     count: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: BTreeMap<u64, Arc<OpenConnection>>,
+    /// The number of the last one that was admitted.
+    last: u64,
 }
 
 /// What is known of an open connection.
@@ -47,20 +53,17 @@ pub(crate) struct Place {
 
 impl Connections {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { open: Mutex::default(), last: Mutex::default(), count: watch::Sender::new(0) })
+        Arc::new(Self { state: Mutex::default(), count: watch::Sender::new(0) })
     }
 
     /// A place for a connection to this process; `None` when `limit` are taken.
     pub(crate) fn admit(self: &Arc<Self>, limit: NonZeroUsize, peer: Option<u32>) -> Option<Place> {
-        let mut open = self.open();
-        if open.len() >= limit.get() {
+        let mut state = self.state();
+        if state.open.len() >= limit.get() {
             return None;
         }
-        let id = {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            *last += 1;
-            *last
-        };
+        state.last += 1;
+        let id = state.last;
         let connection = Arc::new(OpenConnection {
             id,
             peer,
@@ -68,8 +71,8 @@ impl Connections {
             bridge: OnceLock::new(),
             introduction: Mutex::default(),
         });
-        open.insert(id, Arc::clone(&connection));
-        self.count.send_replace(open.len());
+        state.open.insert(id, Arc::clone(&connection));
+        self.count.send_replace(state.open.len());
         Some(Place { connection, connections: Arc::downgrade(self) })
     }
 
@@ -79,20 +82,20 @@ impl Connections {
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<OpenConnection>> {
-        self.open().values().cloned().collect()
+        self.state().open.values().cloned().collect()
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<OpenConnection>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let Some(connections) = self.connections.upgrade() else { return };
-        let mut open = connections.open();
-        open.remove(&self.connection.id);
-        connections.count.send_replace(open.len());
+        let mut state = connections.state();
+        state.open.remove(&self.connection.id);
+        connections.count.send_replace(state.open.len());
     }
 }
 

@@ -36,6 +36,12 @@ pub enum ServiceError {
         /// Where.
         path: PathBuf,
     },
+    /// There is a file in the place of the lock that must not be replaced.
+    #[error("{} is there and is not the lock of a service; move it away, or name another place with --socket", path.display())]
+    NotALock {
+        /// The file.
+        path: PathBuf,
+    },
     /// The service that runs does not make room.
     #[error("{} at {} does not hand over: {reason}", holder(*pid), socket.display())]
     NotHandedOver {

@@ -22,17 +22,17 @@ use tokio::sync::oneshot;
 
 /// The slots of one pool of workers. Clones share them.
 #[derive(Debug, Clone)]
-pub struct FairShares(Arc<Mutex<State>>);
+pub(crate) struct FairShares(Arc<Mutex<State>>);
 
 /// How busy the slots are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub(crate) struct Load {
     /// How many steps may play at once.
-    pub capacity: NonZeroUsize,
+    pub(crate) capacity: NonZeroUsize,
     /// Steps that play.
-    pub playing: usize,
+    pub(crate) playing: usize,
     /// Steps that wait for a slot.
-    pub waiting: usize,
+    pub(crate) waiting: usize,
 }
 
 /// Who steps belong to; those without a client belong together.
@@ -69,7 +69,7 @@ struct Waiting {
 
 impl FairShares {
     /// As many slots as `capacity`, all free.
-    pub fn new(capacity: NonZeroUsize) -> Self {
+    pub(crate) fn new(capacity: NonZeroUsize) -> Self {
         Self(Arc::new(Mutex::new(State {
             capacity,
             playing: 0,
@@ -84,7 +84,7 @@ impl FairShares {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub fn of_pool(pool: &WorkerPool) -> Self {
+    pub(crate) fn of_pool(pool: &WorkerPool) -> Self {
         let mut parallel_steps = pool.parallel_steps();
         let shares = Self::new(*parallel_steps.borrow_and_update());
         let state = Arc::downgrade(&shares.0);
@@ -99,25 +99,25 @@ impl FairShares {
     }
 
     /// From now on as many steps may play at once. Steps that play already are not stopped.
-    pub fn set_capacity(&self, capacity: NonZeroUsize) {
+    pub(crate) fn set_capacity(&self, capacity: NonZeroUsize) {
         let mut state = self.state();
         state.capacity = capacity;
         self.grant(&mut state);
     }
 
     /// How busy the slots are.
-    pub fn load(&self) -> Load {
+    pub(crate) fn load(&self) -> Load {
         let state = self.state();
         Load { capacity: state.capacity, playing: state.playing, waiting: state.waiting }
     }
 
     /// `inner`, whose steps each take a slot first.
-    pub fn model(&self, inner: Arc<dyn Model>) -> Arc<dyn Model> {
+    pub(crate) fn model(&self, inner: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(SharedModel { shares: self.clone(), inner })
     }
 
     /// `inner`, whose system models share these slots. Models of custom types play elsewhere.
-    pub fn models(&self, inner: Arc<dyn ModelFactory>) -> Arc<dyn ModelFactory> {
+    pub(crate) fn models(&self, inner: Arc<dyn ModelFactory>) -> Arc<dyn ModelFactory> {
         Arc::new(SharedModels { shares: self.clone(), inner })
     }
 

@@ -20,7 +20,6 @@ mod handover;
 mod journal;
 mod launchd;
 mod loading;
-mod lock;
 mod manager;
 mod methods;
 pub mod paths;
@@ -29,6 +28,7 @@ mod phase;
 mod realms;
 mod service;
 mod settings;
+mod shared_look;
 mod socket;
 mod status;
 #[cfg(test)]
@@ -38,9 +38,13 @@ mod watchdog;
 pub use activation::{Activation, ActivationError, LAUNCHD_SOCKET, Manager};
 pub use config::{ServiceConfig, ServiceLimits};
 pub use error::ServiceError;
-pub use fair_share::{FairShares, Load};
 pub use folder::FolderError;
 pub use giving_up::give_up;
 pub use phase::StopReason;
 pub use service::Service;
 pub use settings::{Settings, SettingsError};
+
+/// The process that serves at `socket`, as far as its lock tells: also one that does not answer, or listens no more.
+pub fn process_at(socket: &std::path::Path) -> Option<u32> {
+    oam_store::ProcessLock::holder(&paths::lock_file(socket))
+}

@@ -96,5 +96,6 @@ fn not_deleted(name: &RealmName, error: DeleteError) -> BridgeError {
         ))
         .with("connections", connections),
         DeleteError::Storage(failure) => BridgeError::storage_failed(&failure),
+        DeleteError::NotYetStored(failure) => BridgeError::not_yet_stored(&failure),
     }
 }

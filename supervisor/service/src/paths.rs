@@ -38,11 +38,21 @@ pub fn config_file() -> Result<PathBuf, PathError> {
     Environment::of_process().config_file()
 }
 
+/// The lock of the service at `socket`: `oam.sock.lock` beside `oam.sock`. It holds the number of the service's process.
+pub fn lock_file(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
 /// Whether a socket can be made at `path`, as far as its name tells.
 pub fn check_socket(path: &Path) -> Result<(), PathError> {
+    if path.file_name().is_none() {
+        return Err(PathError::NoName { path: path.to_owned(), option: SOCKET.option });
+    }
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > LONGEST_SOCKET_PATH {
-        return Err(PathError::TooLong { path: path.to_owned(), bytes: bytes.len() });
+        return Err(PathError::TooLong { path: path.to_owned(), bytes: bytes.len(), option: SOCKET.option });
     }
     Ok(())
 }
@@ -66,9 +76,17 @@ pub enum PathError {
         /// What it holds.
         value: OsString,
     },
+    /// There is no file with such a path.
+    #[error("{path:?} is no name of a socket; name a file in a folder of your own with {option}")]
+    NoName {
+        /// The path.
+        path: PathBuf,
+        /// The option that names another.
+        option: &'static str,
+    },
     /// The system does not take such a long path for a socket.
     #[error(
-        "the path {} has {bytes} bytes, and the path of a socket may have {LONGEST_SOCKET_PATH}; name a shorter one with --socket",
+        "the path {} has {bytes} bytes, and the path of a socket may have {LONGEST_SOCKET_PATH}; name a shorter one with {option}",
         path.display()
     )]
     TooLong {
@@ -76,7 +94,22 @@ pub enum PathError {
         path: PathBuf,
         /// Its length.
         bytes: usize,
+        /// The option that names another.
+        option: &'static str,
     },
+}
+
+impl PathError {
+    /// The same, said of the option by which a program names the socket.
+    #[must_use]
+    pub fn naming(self, option: &'static str) -> Self {
+        match self {
+            Self::NoHome { what, .. } => Self::NoHome { what, option },
+            Self::NoName { path, .. } => Self::NoName { path, option },
+            Self::TooLong { path, bytes, .. } => Self::TooLong { path, bytes, option },
+            Self::Relative { .. } => self,
+        }
+    }
 }
 
 /// Whose custom decides where files are.
@@ -282,6 +315,16 @@ mod tests {
             };
             assert_eq!(paths.socket().unwrap().starts_with(&run_folder), is_ours);
         }
+    }
+
+    #[test]
+    fn a_socket_has_a_name() {
+        for path in ["/", "..", "a/..", ""] {
+            let error = check_socket(Path::new(path)).unwrap_err().to_string();
+            let expected = "is no name of a socket; name a file in a folder of your own with --socket";
+            assert_eq!(error, format!("{path:?} {expected}"));
+        }
+        check_socket(Path::new("oam.sock")).unwrap();
     }
 
     #[test]

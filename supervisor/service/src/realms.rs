@@ -23,7 +23,7 @@ use tokio::{
     sync::watch,
 };
 
-use crate::loading;
+use crate::{journal::disk_failure, loading};
 
 /// Between attempts at what another thread or process is about to let go.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -82,7 +82,10 @@ pub(crate) struct RealmsStatus {
 pub(crate) enum DeleteError {
     Absent,
     InUse(usize),
+    /// Nothing was done.
     Storage(StorageFailure),
+    /// It is gone, but the disk does not have that yet.
+    NotYetStored(StorageFailure),
 }
 
 impl Realms {
@@ -180,6 +183,12 @@ impl Realms {
         }
     }
 
+    /// Fails when the files of the open store were removed or replaced. Blocks.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        let StoreState::Open(store) = self.state().store.clone() else { return Ok(()) };
+        store.check_place()
+    }
+
     /// Deletes a realm that nobody uses; returns when that is on disk. Blocks.
     pub(crate) fn delete(&self, name: &RealmName) -> Result<(), DeleteError> {
         let store = self.store().map_err(DeleteError::Storage)?;
@@ -192,8 +201,11 @@ impl Realms {
             StoreError::RealmOpen { .. } => DeleteError::InUse(0),
             other => DeleteError::Storage(storage_failure(&other)),
         };
+        if let Some(failure) = store.status().failure {
+            return Err(DeleteError::Storage(disk_failure(&failure)));
+        }
         store.delete_realm(name.as_str()).map_err(failed)?;
-        store.flush().map_err(failed)
+        store.flush().map_err(|error| DeleteError::NotYetStored(storage_failure(&error)))
     }
 
     /// How much there is. Reads the index of the store: blocks.
@@ -381,7 +393,7 @@ fn unavailable(name: &RealmName, failure: &StorageFailure) -> BridgeError {
 /// Why there is no store, in the bridge's words.
 pub(crate) fn storage_failure(error: &StoreError) -> StorageFailure {
     match error {
-        StoreError::Failed(failure) => crate::journal::disk_failure(failure),
+        StoreError::Failed(failure) => disk_failure(failure),
         other => StorageFailure { path: None, reason: other.to_string() },
     }
 }

@@ -3,13 +3,14 @@
 use std::{
     io,
     num::NonZeroUsize,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use interprocess::local_socket::traits::StreamCommon;
 use oam_bridge::{BridgeConfig, ModelFactory};
+use oam_store::ProcessLock;
 use oam_system::SupervisorMethods;
 use oam_workers::WorkerPool;
 use tokio::{
@@ -31,13 +32,13 @@ use crate::{
     entry::{self, Entry},
     error::ServiceError,
     fair_share::FairShares,
-    lock::ServiceLock,
     manager::ManagerLink,
     methods::ServiceMethods,
     paths,
     peer::{self, PeerUser},
     phase::{Phase, StopReason},
-    realms::Realms,
+    realms::{Realms, RealmsStatus},
+    shared_look::SharedLook,
     socket::{FrontSocket, SocketFile, Stream},
     watchdog,
 };
@@ -50,6 +51,9 @@ const MOST_FAREWELLS: usize = 16;
 
 /// How often to look again whether realms that nobody is connected to are still at work.
 const BUSY_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often to look whether the socket and the store are still in their places.
+const PLACES_PAUSE: Duration = Duration::from_secs(3);
 
 /// Connections beyond the limit that ask about the service.
 const RESERVED: usize = 4;
@@ -75,11 +79,12 @@ pub struct Service {
 pub(crate) struct System {
     pub(crate) peer_user: PeerUser,
     pub(crate) manager: ManagerLink,
+    pub(crate) places_pause: Duration,
 }
 
 impl System {
     fn of_process() -> Self {
-        Self { peer_user: peer::of_system, manager: ManagerLink::of_process() }
+        Self { peer_user: peer::of_system, manager: ManagerLink::of_process(), places_pause: PLACES_PAUSE }
     }
 }
 
@@ -88,10 +93,13 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) manager_kind: Option<Manager>,
     pub(crate) file: SocketFile,
+    pub(crate) log: Option<PathBuf>,
     pub(crate) limits: watch::Sender<ServiceLimits>,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) realms: Arc<Realms>,
+    /// For `service/status`.
+    pub(crate) realms_seen: SharedLook<RealmsStatus>,
     pub(crate) pool: Option<WorkerPool>,
     /// Who the workers play for next.
     pub(crate) fair_shares: Option<FairShares>,
@@ -99,7 +107,7 @@ pub(crate) struct Shared {
     bridge: Mutex<BridgeConfig>,
     user: u32,
     system: System,
-    lock: Mutex<Option<ServiceLock>>,
+    lock: Mutex<Option<ProcessLock>>,
     accepting: Mutex<Option<Accepting>>,
     /// The connection of a process that is about to take this one's place.
     successor: Mutex<Option<u64>>,
@@ -130,7 +138,7 @@ impl Service {
     }
 
     pub(crate) async fn start_on(config: ServiceConfig, system: System) -> Result<Self, ServiceError> {
-        let ServiceConfig { socket, activation, data, mut bridge, pool, replace, limits } = config;
+        let ServiceConfig { socket, activation, data, log, mut bridge, pool, replace, limits } = config;
         let user = nix::unistd::geteuid().as_raw();
         let manager_kind = activation.as_ref().map(|activation| activation.manager);
         let Entry { front, file, lock, predecessor } = if let Some(activation) = activation {
@@ -149,10 +157,12 @@ impl Service {
             started: Instant::now(),
             manager_kind,
             file,
+            log,
             limits: watch::Sender::new(limits),
             phase: watch::Sender::new(Phase::Serving),
             connections: Connections::new(),
             realms,
+            realms_seen: SharedLook::new(),
             pool,
             fair_shares,
             bridge: Mutex::new(bridge),
@@ -222,6 +232,8 @@ impl Shared {
         self.accept_at(front);
         let own = Arc::clone(self);
         tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move { own.watch_idleness().await }));
+        let own = Arc::clone(self);
+        tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move { own.watch_places().await }));
         let own = Arc::clone(self);
         tokio::spawn(self.cut.clone().run_until_cancelled_owned(async move {
             let mut progress = watchdog::Progress::default();
@@ -299,7 +311,7 @@ impl Shared {
 
     fn serve(self: &Arc<Self>, opening: Opening, place: Place) {
         let id = place.connection.id;
-        let span = tracing::info_span!("connection", id, client = tracing::field::Empty);
+        let span = tracing::error_span!("connection", id, client = tracing::field::Empty);
         let config = self.config_of(&place, &span);
         let shared = Arc::clone(self);
         let serving = async move {
@@ -357,18 +369,38 @@ impl Shared {
     }
 
     fn connection_ended(self: &Arc<Self>, id: u64) {
-        let was_successor = {
-            let mut successor = lock(&self.successor);
-            let is_it = *successor == Some(id);
-            successor.take_if(|_| is_it).is_some()
-        };
-        if !was_successor {
+        let mut successor = lock(&self.successor);
+        if successor.take_if(|successor| *successor == id).is_none() {
             return;
         }
         if self.file.is_in_place() {
             tracing::warn!("the process that asked to take this one's place did not do so");
         } else {
             self.stop(StopReason::HandedOver);
+        }
+    }
+
+    /// Ends the service when nobody finds it any more, or what it would write.
+    async fn watch_places(self: Arc<Self>) {
+        while *self.phase.borrow() == Phase::Serving {
+            sleep(self.system.places_pause).await;
+            let shared = Arc::clone(&self);
+            // A file system may take its time.
+            if let Err(error) = tokio::task::spawn_blocking(move || shared.stop_if_displaced()).await {
+                tracing::error!(%error, "the files of the service were not looked at");
+            }
+        }
+    }
+
+    fn stop_if_displaced(self: &Arc<Self>) {
+        if let Err(error) = self.realms.check_place() {
+            self.stop(StopReason::Failed(error.to_string()));
+        }
+        let successor = lock(&self.successor);
+        // A successor puts its own socket there.
+        if successor.is_none() && !self.file.is_in_place() {
+            let path = self.file.path().display();
+            self.stop(StopReason::Failed(format!("the socket {path} was removed or replaced")));
         }
     }
 

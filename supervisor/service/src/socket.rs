@@ -7,11 +7,12 @@ use std::{
     os::{
         fd::{AsFd, AsRawFd, OwnedFd},
         unix::{
-            fs::{FileTypeExt, MetadataExt, PermissionsExt},
+            fs::{FileTypeExt, PermissionsExt},
             net::UnixListener,
         },
     },
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -24,6 +25,7 @@ use interprocess::{
     os::unix::uds_local_socket::tokio::Listener,
 };
 use nix::sys::socket::{Shutdown, shutdown};
+use oam_store::FileIdentity;
 use tokio::time::timeout;
 
 /// How long a process that listens may take to let somebody in; after that it listens, but does not accept.
@@ -40,14 +42,9 @@ pub(crate) struct FrontSocket {
 pub(crate) struct SocketFile {
     path: PathBuf,
     /// `None` when it is somebody else's to remove.
-    own: Option<Identity>,
-}
-
-/// Tells a file from another that took its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
+    own: Option<FileIdentity>,
+    /// It has been. When a socket is closed, the system may give the number of its file to the next one.
+    is_removed: AtomicBool,
 }
 
 impl FrontSocket {
@@ -55,7 +52,11 @@ impl FrontSocket {
     pub(crate) fn bind(path: &Path) -> io::Result<(Self, SocketFile)> {
         let name = path.to_fs_name::<GenericFilePath>()?;
         let listener = ListenerOptions::new().name(name).reclaim_name(false).create_tokio_as::<Listener>()?;
-        let file = SocketFile { path: path.to_owned(), own: Some(Identity::at(path)?) };
+        let file = SocketFile {
+            path: path.to_owned(),
+            own: Some(FileIdentity::at(path)?),
+            is_removed: AtomicBool::new(false),
+        };
         // Its folder keeps others away until then.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         Ok((Self { listener }, file))
@@ -65,7 +66,7 @@ impl FrontSocket {
     pub(crate) fn adopt(listener: UnixListener) -> io::Result<(Self, SocketFile)> {
         let path = listener.local_addr()?.as_pathname().map(Path::to_owned).unwrap_or_default();
         let listener = Listener::try_from(OwnedFd::from(listener))?;
-        Ok((Self { listener }, SocketFile { path, own: None }))
+        Ok((Self { listener }, SocketFile { path, own: None, is_removed: AtomicBool::new(false) }))
     }
 
     pub(crate) async fn accept(&self) -> io::Result<Stream> {
@@ -98,7 +99,7 @@ impl SocketFile {
 
     /// Whether clients that connect at its path reach this socket.
     pub(crate) fn is_in_place(&self) -> bool {
-        self.own.is_none_or(|own| Identity::at(&self.path).is_ok_and(|found| found == own))
+        self.own.is_none_or(|own| own.is_at(&self.path))
     }
 
     /// Moves it to `path`, in the place of what is there. Who connects meanwhile reaches the one or the other.
@@ -108,9 +109,9 @@ impl SocketFile {
         Ok(())
     }
 
-    /// Removes it: nobody finds it any more. Who had connected before is still to be accepted.
+    /// Removes it, before the socket is closed: nobody finds it any more. Who had connected before is still to be accepted.
     pub(crate) fn remove(&self) {
-        if self.own.is_some() && self.is_in_place() {
+        if !self.is_removed.swap(true, Ordering::Relaxed) && self.own.is_some() && self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -119,13 +120,6 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         self.remove();
-    }
-}
-
-impl Identity {
-    fn at(path: &Path) -> io::Result<Self> {
-        let file = fs::symlink_metadata(path)?;
-        Ok(Self { device: file.dev(), inode: file.ino() })
     }
 }
 
@@ -175,6 +169,8 @@ pub(crate) async fn connect(path: &Path) -> io::Result<Stream> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[tokio::test]
@@ -191,6 +187,20 @@ mod tests {
         assert_eq!(find(&path).await.unwrap(), Found::Nothing);
         fs::write(&path, "").unwrap();
         assert_eq!(find(&path).await.unwrap(), Found::NotASocket);
+    }
+
+    #[tokio::test]
+    async fn a_file_is_removed_once_and_the_next_one_at_its_path_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("oam.sock");
+        for _ in 0..10 {
+            let (front, old_file) = FrontSocket::bind(&path).unwrap();
+            old_file.remove();
+            drop(front);
+            let (_next, _next_file) = FrontSocket::bind(&path).unwrap();
+            drop(old_file);
+            assert_eq!(find(&path).await.unwrap(), Found::Listener);
+        }
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::{Failure, FailureKind, StoreError, schema};
+use crate::{Failure, FailureKind, FileIdentity, StoreError, schema};
 
 /// How long to wait for another process that looks at the database (a backup, a person).
 const BUSY: Duration = Duration::from_secs(5);
@@ -30,6 +30,35 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
 
 pub(crate) fn file(folder: &Path) -> PathBuf {
     folder.join("realms.db")
+}
+
+/// The file that a database was opened from.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    identity: FileIdentity,
+}
+
+impl Place {
+    /// Where a database has just been opened.
+    pub(crate) fn of(path: PathBuf) -> Result<Self, StoreError> {
+        match FileIdentity::at(&path) {
+            Ok(identity) => Ok(Self { path, identity }),
+            Err(source) => Err(StoreError::Io { path, source }),
+        }
+    }
+
+    /// Fails when the path does not lead to that file any more. `SQLite` goes on with the file that it has open.
+    pub(crate) fn check(&self) -> Result<(), Arc<Failure>> {
+        if self.identity.is_at(&self.path) {
+            return Ok(());
+        }
+        Err(Arc::new(Failure {
+            kind: FailureKind::Displaced,
+            path: self.path.clone(),
+            message: "it was removed or replaced while it was open".to_owned(),
+        }))
+    }
 }
 
 /// Opens the database or makes it, in the form that is known here.

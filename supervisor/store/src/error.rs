@@ -31,6 +31,12 @@ pub enum StoreError {
         /// The file that should be the database.
         path: PathBuf,
     },
+    /// There is a file in the place of the lock that must not be replaced.
+    #[error("{} is there and is not the lock of a store; move it away", path.display())]
+    NotALock {
+        /// The file.
+        path: PathBuf,
+    },
     /// A folder or file cannot be made, opened or locked.
     #[error("cannot open {}: {source}", path.display())]
     Io {
@@ -121,6 +127,8 @@ pub enum FailureKind {
     Io,
     /// What is in the file makes no sense.
     Corrupt,
+    /// The file is gone, or another one is in its place.
+    Displaced,
     /// Anything else.
     Other,
 }
@@ -132,6 +140,7 @@ impl std::fmt::Display for FailureKind {
             Self::ReadOnly => "the disk is read-only",
             Self::Io => "the disk fails",
             Self::Corrupt => "the database is damaged",
+            Self::Displaced => "the database is not in its place any more",
             Self::Other => "the database cannot be used",
         })
     }

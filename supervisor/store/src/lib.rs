@@ -14,6 +14,8 @@
 //!   everything queued before it is. A transaction that was torn in the middle is dropped as a whole.
 //! * While the disk cannot be written (it is full, read-only, failing) the [`Status`] says so. The store keeps what is queued,
 //!   in order, and tries again until it works; nothing becomes durable meanwhile, and reading goes on.
+//! * A database that is removed or replaced while it is open counts as a disk that cannot be written. What is there instead is
+//!   neither read nor written.
 //! * The queue is bounded. A record that finds no room is refused, and from then on so are all changes of its realm: what the
 //!   realm's owner has in memory is ahead of the records, and a record missing in the middle would make the later ones lies.
 //!   The owner drops the realm and opens it anew. [`Realm::ready`] asks before a change is made, and is the earlier to say no.
@@ -27,6 +29,7 @@
 
 mod database;
 mod error;
+mod identity;
 mod loading;
 mod lock;
 mod object;
@@ -40,7 +43,9 @@ mod writer;
 mod crash_property;
 
 pub use error::{ChangeError, Failure, FailureKind, StoreError};
+pub use identity::FileIdentity;
 pub use loading::Entry;
+pub use lock::{LockError, ProcessLock};
 pub use object::ObjectName;
 pub use queue::{Sequence, Status};
 pub use realm::{Appended, Realm};

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex},
     thread::JoinHandle,
 };
@@ -11,9 +11,10 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::{
-    ChangeError, Entry, Failure, FailureKind, ObjectName, Realm, Sequence, Status, StoreError, database,
+    ChangeError, Entry, Failure, FailureKind, ObjectName, Realm, Sequence, Status, StoreError,
+    database::{self, Place},
     loading,
-    lock::FolderLock,
+    lock::{LockError, ProcessLock},
     object::Objects,
     queue::{Action, Phase, Queue, RealmEntry, State},
     realm::OpenRealm,
@@ -40,9 +41,9 @@ impl Default for StoreOptions {
 #[derive(Debug)]
 pub struct Store {
     queue: Arc<Queue>,
-    path: PathBuf,
+    place: Place,
     writer: Option<JoinHandle<Result<(), GaveUp>>>,
-    _lock: FolderLock,
+    _lock: ProcessLock,
 }
 
 /// How much a store holds.
@@ -76,21 +77,26 @@ impl Store {
     /// [`open`](Self::open) with options.
     pub fn open_with(folder: &Path, options: &StoreOptions) -> Result<Self, StoreError> {
         database::make_folder(folder)?;
-        let lock = FolderLock::take(folder)?;
+        let lock = take_lock(folder)?;
         let connection = database::open(folder)?;
-        let path = database::file(folder);
-        let fail = |error| StoreError::Failed(database::failure(&path, &error));
+        let place = Place::of(database::file(folder))?;
+        let fail = |error| StoreError::Failed(database::failure(&place.path, &error));
         let realms = realms_in(&connection).map_err(fail)?;
         let (last, next_object) = numbers_in(&connection).map_err(fail)?;
         let queue = Arc::new(Queue::new(options.queue_bytes, last, next_object, realms));
-        let writer = writer::spawn(queue.clone(), connection, path.clone())
-            .map_err(|source| StoreError::Io { path: path.clone(), source })?;
-        Ok(Self { queue, path, writer: Some(writer), _lock: lock })
+        let writer = writer::spawn(queue.clone(), connection, place.clone())
+            .map_err(|source| StoreError::Io { path: place.path.clone(), source })?;
+        Ok(Self { queue, place, writer: Some(writer), _lock: lock })
     }
 
     /// How far the disk has come, at present.
     pub fn status(&self) -> Status {
         self.queue.status()
+    }
+
+    /// Fails when the database was removed, or another one put in its place. Nothing can be read or written then.
+    pub fn check_place(&self) -> Result<(), StoreError> {
+        Ok(self.place.check()?)
     }
 
     /// The last change that was taken.
@@ -113,7 +119,7 @@ impl Store {
     ) -> Result<Realm, E> {
         let (mut realm, last) = self.claim(name)?;
         self.queue.wait_for(last)?;
-        let connection = database::open_reader(&self.path)?;
+        let connection = self.open_reader()?;
         let objects = loading::read(&connection, |error| self.failed(&error), realm.number, visit)?;
         realm.objects = Mutex::new(Objects { last: objects.last.max(last), ..objects });
         Ok(Realm::new(realm))
@@ -146,11 +152,11 @@ impl Store {
 
     /// How much is on disk. Reads the index of every realm.
     pub fn sizes(&self) -> Result<Sizes, StoreError> {
-        let connection = database::open_reader(&self.path)?;
+        let connection = self.open_reader()?;
         let realms = sizes_in(&connection).map_err(|error| self.failed(&error))?;
         let file_bytes = ["", "-wal", "-shm"]
             .iter()
-            .filter_map(|end| std::fs::metadata(format!("{}{end}", self.path.display())).ok())
+            .filter_map(|end| std::fs::metadata(format!("{}{end}", self.place.path.display())).ok())
             .map(|file| file.len())
             .sum();
         Ok(Sizes { file_bytes, queued_bytes: self.queue.queued_bytes() as u64, realms })
@@ -177,7 +183,7 @@ impl Store {
             }
             Err(_panic) => Err(StoreError::Failed(Arc::new(Failure {
                 kind: FailureKind::Other,
-                path: self.path.clone(),
+                path: self.place.path.clone(),
                 message: "the writer ended unexpectedly".to_owned(),
             }))),
         }
@@ -211,8 +217,14 @@ impl Store {
         })
     }
 
+    fn open_reader(&self) -> Result<Connection, StoreError> {
+        let opened = database::open_reader(&self.place.path);
+        self.place.check()?;
+        opened
+    }
+
     fn failed(&self, error: &rusqlite::Error) -> StoreError {
-        StoreError::Failed(database::failure(&self.path, error))
+        StoreError::Failed(database::failure(&self.place.path, error))
     }
 }
 
@@ -222,6 +234,15 @@ impl Drop for Store {
             tracing::error!(%error, "the store was closed");
         }
     }
+}
+
+fn take_lock(folder: &Path) -> Result<ProcessLock, StoreError> {
+    let path = folder.join("lock");
+    ProcessLock::take(&path).map_err(|error| match error {
+        LockError::Held(pid) => StoreError::Held { path: folder.to_owned(), pid },
+        LockError::Foreign => StoreError::NotALock { path },
+        LockError::Io(source) => StoreError::Io { path, source },
+    })
 }
 
 fn realms_in(connection: &Connection) -> rusqlite::Result<BTreeMap<String, RealmEntry>> {

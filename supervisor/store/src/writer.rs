@@ -1,7 +1,6 @@
 //! The one thread that writes: everything queued becomes one transaction, and a transaction that fails is tried again.
 
 use std::{
-    path::PathBuf,
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -11,7 +10,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use crate::{
     Failure, FailureKind,
-    database::{failure, reopen_writer},
+    database::{Place, failure, reopen_writer},
     queue::{Action, Batch, Change, Queue},
 };
 
@@ -29,9 +28,9 @@ pub(crate) struct GaveUp {
 pub(crate) fn spawn(
     queue: Arc<Queue>,
     connection: Connection,
-    path: PathBuf,
+    place: Place,
 ) -> std::io::Result<JoinHandle<Result<(), GaveUp>>> {
-    let writer = Writer { queue, connection: Some(connection), path };
+    let writer = Writer { queue, connection: Some(connection), place };
     thread::Builder::new().name("oam-store".to_owned()).spawn(move || writer.run())
 }
 
@@ -39,7 +38,7 @@ struct Writer {
     queue: Arc<Queue>,
     /// `None` after an error that may have left the connection in doubt.
     connection: Option<Connection>,
-    path: PathBuf,
+    place: Place,
 }
 
 impl Writer {
@@ -59,8 +58,7 @@ impl Writer {
         let mut has_failed = false;
         loop {
             let is_last = !self.queue.is_running();
-            let Err(error) = self.attempt(batch) else { break };
-            let failure = failure(&self.path, &error);
+            let Err(failure) = self.attempt_in_place(batch) else { break };
             if !has_failed {
                 tracing::error!(%failure, "nothing can be written to the store; it will be tried again");
             }
@@ -73,15 +71,22 @@ impl Writer {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         if has_failed {
-            tracing::info!(path = %self.path.display(), "the store can be written again");
+            tracing::info!(path = %self.place.path.display(), "the store can be written again");
         }
         Ok(())
+    }
+
+    /// What was committed into a file that had been moved away is not on disk for anybody who looks there.
+    fn attempt_in_place(&mut self, batch: &Batch) -> Result<(), Arc<Failure>> {
+        self.place.check()?;
+        self.attempt(batch).map_err(|error| failure(&self.place.path, &error))?;
+        self.place.check()
     }
 
     fn attempt(&mut self, batch: &Batch) -> rusqlite::Result<()> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(reopen_writer(&self.path)?),
+            none => none.insert(reopen_writer(&self.place.path)?),
         };
         let result = apply(connection, &batch.changes);
         if let Err(error) = &result
@@ -102,7 +107,7 @@ impl Writer {
             Ok(())
         };
         if let Err(error) = vacuum() {
-            tracing::warn!(path = %self.path.display(), %error, "a deleted realm's space stays with the store");
+            tracing::warn!(path = %self.place.path.display(), %error, "a deleted realm's space stays with the store");
         }
     }
 }

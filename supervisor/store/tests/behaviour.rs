@@ -321,3 +321,13 @@ fn threads_share_a_realm_and_every_object_keeps_its_order() {
     assert_eq!(contents.len(), 4);
     assert!(contents.values().all(|list| list.iter().copied().eq(0..200)));
 }
+
+#[test]
+fn a_file_in_the_place_of_the_lock_is_left_alone() {
+    let folder = tempdir().unwrap();
+    let lock = folder.path().join("lock");
+    fs::write(&lock, "precious").unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::NotALock { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "precious");
+}

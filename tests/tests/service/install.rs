@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::net::UnixListener,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -87,7 +88,8 @@ fn an_installed_service_is_managed_by_its_manager() {
     let status: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!(status["data"], data.to_str().unwrap());
     assert_eq!(status["installed"].as_array().unwrap().len(), 2);
-    assert_eq!(home.asked("systemctl"), ["--user is-active oam.service"], "asking starts nothing");
+    let looks = ["--user is-active oam.service", "--user is-active oam.socket"];
+    assert_eq!(home.asked("systemctl"), looks, "asking starts nothing");
     let told = run(&home, &bin, &["service", "stop"]);
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(home.asked("systemctl").contains(&"--user stop oam.socket oam.service".to_owned()));
@@ -110,6 +112,46 @@ fn a_manager_that_starts_the_service_is_asked_to_by_who_connects() {
     assert!(home.asked("systemctl").contains(&"--user start oam.socket oam.service".to_owned()));
     let stopped = run(&home, &bin, &["service", "uninstall"]);
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
+}
+
+#[test]
+fn nobody_connects_where_the_manager_would_start_the_service_for_that() {
+    let home = Home::new();
+    let listening =
+        "case \"$2 $3\" in 'is-active oam.socket') echo active ;; is-active*) echo inactive; exit 3 ;; esac";
+    let bin = home.fake("systemctl", listening);
+    fs::create_dir_all(home.socket().parent().unwrap()).unwrap();
+    let manager = UnixListener::bind(home.socket()).unwrap();
+    manager.set_nonblocking(true).unwrap();
+    for words in [["service", "install"], ["service", "install"], ["service", "status"]] {
+        let told = run(&home, &bin, &words);
+        assert!(manager.accept().is_err(), "{words:?} connects: {told:?}");
+        assert!(!told.stdout.contains("was stopped"), "{told:?}");
+    }
+}
+
+#[test]
+fn who_names_no_socket_reaches_the_installed_one_wherever_it_is() {
+    let home = Home::new();
+    let socket = home.path("elsewhere/oam.sock");
+    let start = format!(
+        "case \"$2\" in is-active) echo inactive; exit 3 ;; \
+         start) '{}' service run --log-file - --idle-exit 60 --socket '{}' > '{}' 2>&1 & ;; esac",
+        oam_binary().display(),
+        socket.display(),
+        home.path("manager.log").display()
+    );
+    let bin = home.fake("systemctl", &start);
+    let socket = socket.to_str().unwrap();
+    assert_eq!(run(&home, &bin, &["service", "install", "--", "--socket", socket]).code, Some(0));
+    for words in [&["stdio", "--connect"][..], &["service", "start"]] {
+        let told = run(&home, &bin, words);
+        assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{words:?}: {told:?}");
+        assert!(!home.socket().exists(), "{words:?}: there is one at the usual place");
+    }
+    assert_eq!(run(&home, &bin, &["service", "uninstall"]).code, Some(0));
+    let stopped = home.run(["service", "stop", "--socket", socket]);
+    assert_eq!(stopped.stdout, "The service was stopped.\n", "{stopped:?}");
 }
 
 #[test]
@@ -210,4 +252,9 @@ fn the_files_of_each_system_can_be_shown_anywhere() {
     assert!(files[0].1.contains(&format!("<string>{}</string>", socket.display())), "{mac:?}");
     let linux = home.run(["service", "install", "--print", "--for", "linux"]);
     assert_eq!(printed(&linux.stdout).len(), 2, "{linux:?}");
+    // It is not killed while turns that may go on do so.
+    for (system, ends) in [("macos", "<integer>80</integer>"), ("linux", "TimeoutStopSec=80\n")] {
+        let told = home.run(["service", "install", "--print", "--for", system, "--", "--drain", "59.5"]);
+        assert!(told.stdout.contains(ends), "{told:?}");
+    }
 }

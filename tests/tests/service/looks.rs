@@ -47,6 +47,24 @@ fn the_status_tells_of_connections_realms_and_workers() {
 }
 
 #[test]
+fn the_status_names_the_folder_that_the_service_has() {
+    let home = Home::new();
+    let folder = home.path("elsewhere");
+    let _service = home.serve(["--data", folder.to_str().unwrap()]);
+    assert_eq!(home.status()["data"], folder.to_str().unwrap());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_service_is_stopped_whose_end_nobody_looks_at() {
+    let home = Home::new();
+    let mut service = home.serve([]);
+    let told = home.run(["service", "stop"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "The service was stopped.\n"), "{told:?}");
+    assert!(service.ends().success());
+}
+
+#[test]
 fn a_realm_is_deleted_when_nobody_is_in_it() {
     let home = Home::new();
     let _service = home.serve([]);
@@ -79,11 +97,18 @@ fn a_hang_up_reads_the_settings_again() {
     let of = |home: &Home, member: &str| home.status()["service"][member].clone();
     assert_eq!(of(&home, "maxConnections"), 3);
     assert_eq!(of(&home, "drainSeconds").as_f64(), Some(1.0), "the command line comes first");
-    fs::write(&settings, r#"{"max-connections": 4, "workers": 2}"#).unwrap();
+    fs::write(&settings, r#"{"max-connections": 4, "drain": 3, "workers": 2, "log-level": "debug"}"#)
+        .unwrap();
     service.signal(Signal::SIGHUP);
     service.says("the settings were read again");
     assert!(service.said.contains("workers is what it was until"), "{}", service.said);
     assert_eq!(of(&home, "maxConnections"), 4);
+    assert_eq!(
+        of(&home, "drainSeconds").as_f64(),
+        Some(1.0),
+        "what was said by hand is not overruled by a file"
+    );
+    service.says("debug: a request arrived");
     fs::write(&settings, r#"{"max-connection": 5}"#).unwrap();
     service.signal(Signal::SIGHUP);
     service.says("the settings stay as they are");

@@ -1,6 +1,7 @@
 //! `oam service logs`: the end of the service's log, and what comes.
 
 use std::{
+    fmt::Write as _,
     fs::File,
     io::{self, ErrorKind, Read, Seek, SeekFrom},
     os::unix::fs::MetadataExt,
@@ -12,8 +13,8 @@ use std::{
 use clap::Args;
 use serde_json::Value;
 
-use super::SocketArgument;
-use crate::{console::Console, failure::Failure, service::manager::Manager};
+use super::{SocketArgument, status::ServiceStatus};
+use crate::{console::Console, failure::Failure};
 
 /// How often it is looked for more.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -47,8 +48,7 @@ Examples:
 Exit codes: 0 shown; 1 there is no log.";
 
 pub(super) fn run(arguments: &LogsArguments) -> Result<(), Failure> {
-    let place = arguments.socket.place(&Manager::of_this_system()?)?;
-    let path = place.log.ok_or_else(|| {
+    let path = ServiceStatus::look(&arguments.socket)?.log.ok_or_else(|| {
         Failure::io("the service logs to standard error; with systemd, `journalctl --user -u oam` shows it")
     })?;
     let unreadable = |error: io::Error| Failure::io(format!("{}: cannot be read: {error}", path.display()));
@@ -72,11 +72,14 @@ fn show(mut log: Log, arguments: &LogsArguments) -> io::Result<()> {
         stdout.write(&stdout.shown(&text));
     };
     let mut end = log.read_more()?;
-    if end.iter().filter(|byte| **byte == b'\n').count() < arguments.lines {
+    if last_lines(&end, arguments.lines).len() == end.len() {
         end.splice(..0, log.before()?);
     }
     print(last_lines(&end, arguments.lines));
-    while arguments.follow {
+    if !arguments.follow {
+        return Ok(());
+    }
+    loop {
         let more = log.read_more()?;
         if more.is_empty() {
             thread::sleep(PAUSE);
@@ -84,7 +87,6 @@ fn show(mut log: Log, arguments: &LogsArguments) -> io::Result<()> {
             print(&more);
         }
     }
-    Ok(())
 }
 
 /// A line of the log as text: time, level, message, and what else there is.
@@ -96,8 +98,13 @@ fn for_people(line: &str) -> String {
         None => String::new(),
     };
     let (time, level, message) = (take("timestamp"), take("level").to_lowercase(), take("message"));
-    let rest: String = event.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-    format!("{time} {level}: {message}{rest}\n")
+    let mut text = format!("{time} {level}: {message}");
+    for (name, value) in &event {
+        // Writing to a text does not fail.
+        let _ = write!(text, " {name}={value}");
+    }
+    text.push('\n');
+    text
 }
 
 /// A file that is written to at its end, and now and then moved away for a new one.
@@ -177,9 +184,10 @@ fn read_whole_lines(file: &mut File, lines: &mut Vec<u8>) -> io::Result<()> {
 }
 
 fn last_lines(text: &[u8], count: usize) -> &[u8] {
-    let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
+    let mut ends =
+        text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').map(|(index, _)| index + 1);
     // The last line ends with the text.
-    let begin = ends.skip(count).next();
+    let begin = ends.nth(count);
     begin.map_or(text, |begin| &text[begin..])
 }
 

@@ -78,10 +78,7 @@ impl SocketArgument {
     /// The service that is meant: its files are those of the installed service if it is that one.
     pub(crate) fn place(&self, manager: &Manager) -> Result<Place, Failure> {
         let installed = manager.installed()?;
-        let usual = match installed.as_ref().and_then(run::RunArguments::named_socket) {
-            Some(socket) => socket,
-            None => paths::socket()?,
-        };
+        let usual = manager.socket_of(installed.as_ref())?;
         let socket = self.named().unwrap_or_else(|| usual.clone());
         paths::check_socket(&socket)?;
         match installed.filter(|_| socket == usual) {

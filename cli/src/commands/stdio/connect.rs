@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &StdioArguments) -> ExitCode {
     let _logging = logging::init(Some("oam stdio"), arguments.log_level);
     let may_start = if arguments.no_start { MayStart::No } else { MayStart::Yes };
     let socket = arguments.connect.as_ref().and_then(Option::as_deref);
-    let ended = Reach::new(socket, may_start).and_then(|reach| pipe(&reach));
+    let ended = Reach::new(socket, "--connect", may_start).and_then(|reach| pipe(&reach));
     match ended {
         Ok(end) => ExitCode::from(end.exit_code()),
         Err(failure) => {
@@ -52,13 +52,16 @@ pub(super) fn run(arguments: &StdioArguments) -> ExitCode {
 
 fn pipe(reach: &Reach) -> Result<End, Failure> {
     super::greet_terminal();
-    let handles = take_stdio().map_err(cannot_pipe)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot_pipe)?;
+    let handles = take_stdio().map_err(|error| cannot_pipe(&error))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| cannot_pipe(&error))?;
     let end = runtime.block_on(async {
-        let mut signals = StopSignals::listen().map_err(cannot_pipe)?;
+        let mut signals = StopSignals::listen().map_err(|error| cannot_pipe(&error))?;
         tokio::select! {
             biased;
-            signal = signals.take() => return Ok(End::Stopped(signal)),
+            signal = signals.take() => Ok(End::Stopped(signal)),
             service = reach.connect() => exchange(handles, service?, &mut signals).await
         }
     });
@@ -67,7 +70,7 @@ fn pipe(reach: &Reach) -> Result<End, Failure> {
     end
 }
 
-fn cannot_pipe(error: io::Error) -> Failure {
+fn cannot_pipe(error: &io::Error) -> Failure {
     Failure::io(format!("cannot join standard input and output to the service: {error}"))
 }
 
@@ -78,7 +81,7 @@ async fn exchange(
     signals: &mut StopSignals,
 ) -> Result<End, Failure> {
     // What is left of the streams puts the modes of the descriptors back in the end.
-    let streams = handles.open().map_err(cannot_pipe)?;
+    let streams = handles.open().map_err(|error| cannot_pipe(&error))?;
     let (reader, writer, output_closed) = (streams.reader, streams.writer, streams.output_closed);
     let (mut from_service, mut to_service) = service.into_split();
     let mut signal = None;

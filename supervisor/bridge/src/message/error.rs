@@ -112,6 +112,17 @@ impl BridgeError {
         Self::storage(message, failure)
     }
 
+    /// The journal did not take what the request changed, and never will: only memory has it, as long as somebody is in
+    /// the realm.
+    pub(crate) fn change_lost(failure: &StorageFailure) -> Self {
+        let message = format!(
+            "The change was made but could not be written down and is lost ({}). The connection ends; connect again \
+             to go on with what was written.",
+            failure.reason
+        );
+        Self::storage(message, failure)
+    }
+
     fn storage(message: String, failure: &StorageFailure) -> Self {
         let mut error = Self::new(-32015, "storage_failed", message);
         if let Some(path) = &failure.path {
@@ -346,6 +357,7 @@ mod tests {
             (BridgeError::agent(ErrorCode::GenerationFailed, ""), -32012, "generation_failed"),
             (BridgeError::storage_failed(&full_disk()), -32015, "storage_failed"),
             (BridgeError::not_yet_stored(&full_disk()), -32015, "storage_failed"),
+            (BridgeError::change_lost(&full_disk()), -32015, "storage_failed"),
             (BridgeError::session_not_found(""), -32020, "session_not_found"),
             (BridgeError::session_exists(""), -32021, "session_exists"),
             (BridgeError::session_limit(1), -32022, "session_limit"),

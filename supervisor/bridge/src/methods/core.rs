@@ -76,9 +76,7 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
         )));
     }
     let bridge = &request.bridge;
-    if let Some(realm) = realm(&request.params)? {
-        bridge.join(&realm)?;
-    }
+    bridge.enter(realm(&request.params))?;
     Reply::now(&InitializeResult {
         protocol_version: PROTOCOL_VERSION,
         server: Server { name: "oam", version: env!("CARGO_PKG_VERSION") },

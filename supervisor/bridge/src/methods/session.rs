@@ -34,11 +34,11 @@ impl MethodSet for SessionMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
         registry.register_change("session/create", create);
         registry.register_change("session/respond", respond);
-        registry.register("session/cancel", cancel);
+        registry.register_look("session/cancel", cancel);
         registry.register_change("session/reset", reset);
         registry.register_change("session/delete", delete);
-        registry.register("session/list", list);
-        registry.register("session/transcript", transcript);
+        registry.register_look("session/list", list);
+        registry.register_look("session/transcript", transcript);
         registry.register_change("session/setInstructions", set_instructions);
         registry.register_change("session/setContextNote", set_context_note);
         registry.register_change("session/setTools", set_tools);

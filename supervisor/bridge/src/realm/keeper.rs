@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use super::record::written;
 use crate::{
@@ -29,11 +30,13 @@ pub(crate) struct Books {
     journal: Arc<dyn Journal>,
     /// Set when the journal refused a record: from then on the realm is ahead of what is written.
     refused: OnceLock<StorageFailure>,
+    /// Cancelled then.
+    lost: CancellationToken,
 }
 
 impl Books {
     pub(crate) fn new(journal: Arc<dyn Journal>) -> Arc<Self> {
-        Arc::new(Self { journal, refused: OnceLock::new() })
+        Arc::new(Self { journal, refused: OnceLock::new(), lost: CancellationToken::new() })
     }
 
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
@@ -48,7 +51,12 @@ impl Books {
 
     /// Whether all changes so far were written down, be it on disk or on the way there.
     pub(crate) fn are_complete(&self) -> Result<(), BridgeError> {
-        self.refused.get().map_or(Ok(()), |failure| Err(BridgeError::not_yet_stored(failure)))
+        self.refused.get().map_or(Ok(()), |failure| Err(BridgeError::change_lost(failure)))
+    }
+
+    /// Cancelled when they are not: what is in memory will never be on disk.
+    pub(crate) fn lost(&self) -> &CancellationToken {
+        &self.lost
     }
 
     /// Notes how many ids of objects of this kind were generated.
@@ -66,9 +74,13 @@ impl Books {
     fn taken<T>(&self, taken: Result<T, StorageFailure>) -> Option<T> {
         taken
             .inspect_err(|failure| {
-                tracing::error!("a change was refused by the journal; the realm takes no more: {failure}");
                 // Only the first matters: all later ones follow from it.
-                let _ = self.refused.set(failure.clone());
+                if self.refused.set(failure.clone()).is_ok() {
+                    tracing::error!(
+                        "a change was refused by the journal; connections in its realm end: {failure}"
+                    );
+                    self.lost.cancel();
+                }
             })
             .ok()
     }

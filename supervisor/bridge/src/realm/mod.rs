@@ -19,7 +19,7 @@ mod world_record;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    journal::{Journal, ObjectName},
+    journal::ObjectName,
     message::BridgeError,
     npc::Npcs,
     objects::{Id, Object},
@@ -27,8 +27,7 @@ use crate::{
     worlds::{GameWorld, Worlds},
 };
 
-use keeper::Books;
-pub(crate) use keeper::Keeper;
+pub(crate) use keeper::{Books, Keeper};
 pub use loader::{LoadError, RealmLoader};
 pub(crate) use membership::Membership;
 pub use name::{InvalidRealmName, RealmName};
@@ -89,9 +88,9 @@ impl Realm {
         self.name.as_ref()
     }
 
-    /// Where changes of its objects are recorded.
-    pub(crate) fn journal(&self) -> Option<&Arc<dyn Journal>> {
-        self.books.as_ref().map(|books| books.journal())
+    /// Where changes of its objects are recorded, if they are.
+    pub(crate) fn books(&self) -> Option<&Arc<Books>> {
+        self.books.as_ref()
     }
 
     pub(crate) fn is_durable(&self) -> bool {
@@ -103,9 +102,9 @@ impl Realm {
         self.books.as_ref().map_or(Ok(()), |books| books.ready())
     }
 
-    /// Whether all changes so far were written down. One that the journal refused is only in memory; the realm takes
-    /// no more changes then, and what was written down is found by whoever loads it anew.
-    pub fn is_written_down(&self) -> Result<(), BridgeError> {
+    /// Whether all changes so far were written down. One that the journal refused is only in memory: the realm takes no
+    /// more changes then, the connections in it end, and what was written down is found by whoever loads it anew.
+    pub(crate) fn is_written_down(&self) -> Result<(), BridgeError> {
         self.books.as_ref().map_or(Ok(()), |books| books.are_complete())
     }
 

@@ -117,7 +117,7 @@ impl NpcRecorder {
         world: Option<WorldId>,
         script: Option<Arc<ScriptedModel>>,
     ) -> Arc<Self> {
-        let (setup, script) = (RecordedSetup::default(), ScriptPosition::new(script));
+        let (setup, script) = (RecordedSetup::default(), ScriptPosition::new(script, 0));
         let state = Mutex::new(Recorded { setup, script, revised_tools: None });
         Arc::new(Self { keeper, created_at, model, world, state })
     }
@@ -286,8 +286,12 @@ impl RecordedNpc {
             ModelUse::Npc(id.as_str()),
             script,
         );
-        let recorder = NpcRecorder::new(keeper, created_at, model, world_id.clone(), choice.script);
-        recorder.lock().setup = RecordedSetup::before(&said);
+        let recorder = NpcRecorder::new(keeper, created_at, model, world_id.clone(), None);
+        {
+            let mut state = recorder.lock();
+            state.setup = RecordedSetup::before(&said);
+            state.script = ScriptPosition::new(choice.script, script);
+        }
         let setup = NpcSetup {
             persona: coding::persona(&params, "persona", ignored)?,
             tools: coding::tools("tools", &tools, options.tool_timeout)?.tools,

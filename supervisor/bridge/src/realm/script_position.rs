@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use oam_agent::ScriptedModel;
 
-/// A scripted model, and the position that is recorded of it. Other models have none.
-#[derive(Debug, Default)]
+/// A scripted model, and the position that is recorded of it. Other models have none, and of one that cannot be had at
+/// present the position stays what it was.
+#[derive(Debug)]
 pub(super) struct ScriptPosition {
     model: Option<Arc<ScriptedModel>>,
     recorded: usize,
 }
 
 impl ScriptPosition {
-    pub(super) fn new(model: Option<Arc<ScriptedModel>>) -> Self {
-        let recorded = model.as_ref().map_or(0, |model| model.position());
+    pub(super) fn new(model: Option<Arc<ScriptedModel>>, recorded: usize) -> Self {
         Self { model, recorded }
     }
 

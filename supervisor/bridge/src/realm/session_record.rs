@@ -139,7 +139,7 @@ impl SessionRecorder {
     ) -> Self {
         let lasting = |name| params.get(name).map(|value| (str::to_owned(name), value.clone()));
         let params = LASTING_MEMBERS.into_iter().filter_map(lasting).collect();
-        let (setup, script) = (RecordedSetup::default(), ScriptPosition::new(script));
+        let (setup, script) = (RecordedSetup::default(), ScriptPosition::new(script, 0));
         Self { keeper, created_at, params, state: Mutex::new(Recorded { tools, setup, script }) }
     }
 
@@ -317,8 +317,12 @@ impl RecordedSession {
         let options = SessionOptions::read(&params, config.tool_timeout, &mut Vec::new())?;
         let choice = coding::restored_model(config, &params, ModelUse::Session(id.as_str()), script);
         let agent_tools = tools.read(&options)?;
-        let recorder = SessionRecorder::new(keeper, created_at, &params, tools, choice.script);
-        recorder.lock().setup = RecordedSetup::before(&said);
+        let recorder = SessionRecorder::new(keeper, created_at, &params, tools, None);
+        {
+            let mut state = recorder.lock();
+            state.setup = RecordedSetup::before(&said);
+            state.script = ScriptPosition::new(choice.script, script);
+        }
         let setup = AgentSetup {
             instructions,
             context_note: note,

@@ -151,7 +151,7 @@ async fn a_full_disk_refuses_changes_and_still_shows_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_change_that_the_journal_refuses_is_not_said_to_be_done() {
+async fn a_change_that_the_journal_refuses_is_not_said_to_be_done_and_nobody_goes_on_with_it() {
     let directory = Directory::new(Rewriting::Never);
     let mut client = directory.client_in(REALM).await;
     client
@@ -162,27 +162,29 @@ async fn a_change_that_the_journal_refuses_is_not_said_to_be_done() {
         )
         .await;
     let before = seen(&mut client).await;
+    let other = directory.client_in(REALM).await;
     let turn = client.send("session/respond", &json!({"session": "gorm", "prompt": "What do you see?"}));
     let call = client.next(|message| message["method"] == "tool/call").await;
     directory.journal(REALM).fail(true);
     client.say(&json!({"jsonrpc": "2.0", "id": call["id"], "result": {"output": "nothing"}}));
     assert_eq!(client.answer(turn).await.unwrap_err(), "storage_failed");
     directory.journal(REALM).recover();
-    // What was refused is missing for ever, so what would follow it is refused as well, until the realm is loaded anew.
-    assert!(directory.realm(REALM).unwrap().is_written_down().is_err());
-    assert_eq!(client.try_call("world/create", json!({})).await.unwrap_err(), "storage_failed");
+    // It is missing for ever, and what only memory has must not be seen as if it were there.
+    for client in [client, other] {
+        client.ends().await;
+    }
     assert_eq!(seen(&mut directory.after_a_crash().client_in(REALM).await).await, before);
 }
 
 #[tokio::test]
 async fn an_object_whose_model_is_unknown_now_is_there_without_it() {
-    let with_scripts = Directory::new(Rewriting::Never);
+    let with_scripts = Directory::new(Rewriting::Always);
     let mut client = with_scripts.client_in(REALM).await;
-    client
-        .call("session/create", json!({"session": "gorm", "model": scripted(&json!([{"text": "Aye."}]))}))
-        .await;
-    client.call("npc/create", json!({"npc": "mira", "persona": {"name": "Mira"}, "model": "scripted"})).await;
+    let model = scripted(&json!([{"text": "Aye."}, {"text": "Nay."}]));
+    client.call("session/create", json!({"session": "gorm", "model": model})).await;
+    client.call("npc/create", json!({"npc": "mira", "persona": {"name": "Mira"}, "model": model})).await;
     client.call("session/respond", json!({"session": "gorm", "prompt": "Hm?"})).await;
+    client.call("npc/bark", json!({"npc": "mira"})).await;
     let before = seen(&mut client).await;
     let config = BridgeConfig { allow_scripted_models: false, ..BridgeConfig::default() };
     let without = with_scripts.after_a_crash_with(config);
@@ -194,9 +196,17 @@ async fn an_object_whose_model_is_unknown_now_is_there_without_it() {
     ] {
         assert_eq!(client.try_call(method, params).await.unwrap_err(), "model_unavailable");
     }
-    // Nothing is lost: where the model is known, it is asked again.
+    for (method, params) in [
+        ("session/setContextNote", json!({"session": "gorm", "note": "It rains."})),
+        ("npc/update", json!({"npc": "mira", "persona": {"role": "smith"}})),
+    ] {
+        client.call(method, params).await;
+    }
+    // Nothing is lost: where the model is known, it goes on.
     let mut client = without.after_a_crash_with(BridgeConfig::default()).client_in(REALM).await;
-    assert_eq!(client.call("npc/bark", json!({"npc": "mira"})).await["line"], "(script exhausted)");
+    let answer = client.call("session/respond", json!({"session": "gorm", "prompt": "Hm?"})).await;
+    assert_eq!(answer["text"], "Nay.");
+    assert_eq!(client.call("npc/bark", json!({"npc": "mira"})).await["line"], "Nay.");
 }
 
 #[test]

@@ -62,6 +62,33 @@ async fn a_realm_is_named_once_and_before_anything_is_used() {
 }
 
 #[tokio::test]
+async fn what_is_meant_for_a_realm_is_not_done_without_it() {
+    let directory = directory();
+    let mut client = directory.client();
+    let naming = |realm: &str| json!({"client": {"realm": realm}});
+    client.try_call("initialize", naming("")).await.unwrap_err();
+    for (method, params) in [
+        ("world/create", json!({"world": "inn"})),
+        ("session/list", json!({})),
+        ("decision/decide", json!({"situation": "Rain.", "options": ["stay"], "model": "scripted"})),
+    ] {
+        assert_eq!(client.try_call(method, params).await.unwrap_err(), "invalid_params", "{method}");
+    }
+    client.call("ping", json!({})).await;
+    client.join("valley").await;
+    client.call("world/create", json!({"world": "inn"})).await;
+
+    let mut alone = directory.client();
+    alone.try_call("initialize", naming("")).await.unwrap_err();
+    alone.call("initialize", json!({})).await;
+    assert_eq!(alone.call("world/list", json!({})).await["worlds"], json!([]));
+
+    let mut member = directory.client_in("valley").await;
+    member.try_call("initialize", naming("hills")).await.unwrap_err();
+    assert_eq!(member.call("world/list", json!({})).await["worlds"][0]["world"], "inn");
+}
+
+#[tokio::test]
 async fn a_host_without_realms_says_where_they_are() {
     let mut client = Client::new(BridgeConfig::default());
     let id = client.send("initialize", &json!({"client": {"realm": "valley"}}));

@@ -64,8 +64,13 @@ async fn a_full_service_can_still_be_asked_how_it_is_and_replaced() {
     let mut asker = home.connect().await;
     let status = asker.call("service/status", json!({})).await.unwrap();
     assert_eq!(status["connections"].as_array().unwrap().len(), 2);
+    // As `oam service status` asks.
+    let mut introduced = home.connect().await;
+    introduced.send("initialize", json!({"client": {"name": "oam"}})).await;
+    let status = introduced.call("service/status", json!({})).await.unwrap();
+    assert_eq!(status["connections"].as_array().unwrap().len(), 3);
     let next = start(ServiceConfig { replace: true, ..home.config() }).await.unwrap();
-    drop((only, asker));
+    drop((only, asker, introduced));
     within_patience(service.stopped()).await;
     next.stop().await;
 }

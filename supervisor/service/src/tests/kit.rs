@@ -62,7 +62,11 @@ impl Home {
 
 /// As the process would, but for the manager: that of the tests is not told.
 pub(super) fn system() -> System {
-    System { peer_user: peer::of_system, manager: ManagerLink::of_test(None, |_| {}) }
+    System {
+        peer_user: peer::of_system,
+        manager: ManagerLink::of_test(None, |_| {}),
+        places_pause: Duration::from_millis(20),
+    }
 }
 
 pub(super) async fn start(config: ServiceConfig) -> Result<Service, ServiceError> {

@@ -3,6 +3,7 @@
 mod connections;
 mod handover;
 mod kit;
+mod places;
 mod realms;
 mod starts;
 mod stops;

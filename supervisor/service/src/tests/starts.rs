@@ -61,6 +61,43 @@ async fn a_file_that_is_no_socket_is_left_alone() {
     let error = start(home.config()).await.unwrap_err();
     assert!(matches!(error, ServiceError::NotASocket { .. }), "{error}");
     assert_eq!(fs::read_to_string(home.socket()).unwrap(), "precious");
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "it is left alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_beside_the_socket_is_taken_for_its_lock() {
+    let home = Home::new();
+    let neighbours = ["oam.lock", "oam.sock.lock"].map(|name| home.path().join(name));
+    fs::write(&neighbours[0], "precious").unwrap();
+    home.start().await.stop().await;
+    fs::write(&neighbours[1], "precious").unwrap();
+    let error = start(home.config()).await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "{} is there and is not the lock of a service; move it away, or name another place with --socket",
+            neighbours[1].display()
+        )
+    );
+    for path in &neighbours {
+        assert_eq!(fs::read_to_string(path).unwrap(), "precious");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_whose_sockets_differ_in_their_endings_are_two() {
+    let home = Home::new();
+    let at = |name| ServiceConfig {
+        socket: Some(home.path().join(name)),
+        ..ServiceConfig::new(home.path().join(format!("{name}.data")), BridgeConfig::default())
+    };
+    let mut services = Vec::new();
+    for name in ["a.sock", "a.other", "a.lock"] {
+        services.push(start(at(name)).await.unwrap());
+    }
+    for service in services {
+        service.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,6 +39,9 @@ struct Args {
     /// With the service: how often.
     #[arg(long, default_value_t = 200, requires = "service")]
     kills: u64,
+    /// With the service: every life goes this way, instead of all of them in turn.
+    #[arg(long, requires = "service", value_name = "COURSE")]
+    only: Option<service::Course>,
     /// With workers: COMMAND instead of the scripted worker; its program is a path. It must play scripts in instructions like
     /// that one, and what goes wrong with it comes from outside.
     #[arg(long, requires = "turns", value_name = "COMMAND")]
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
     let result = match args.turns {
-        _ if args.service => service::soak(args.kills, seed),
+        _ if args.service => service::soak(args.kills, args.only, seed),
         Some(turns) => workers::soak(&workers::Settings {
             turns,
             sessions: args.sessions.unwrap_or(24),

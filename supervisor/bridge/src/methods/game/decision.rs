@@ -38,8 +38,8 @@ pub(super) struct DecisionMethods;
 
 impl MethodSet for DecisionMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        registry.register(DECIDE, decide);
-        registry.register(DECIDE_MANY, decide_many);
+        registry.register_look(DECIDE, decide);
+        registry.register_look(DECIDE_MANY, decide_many);
     }
 }
 

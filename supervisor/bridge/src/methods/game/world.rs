@@ -26,15 +26,15 @@ pub(super) struct WorldMethods;
 impl MethodSet for WorldMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
         registry.register_change("world/create", create);
-        registry.register("world/get", get);
+        registry.register_look("world/get", get);
         registry.register_change("world/set", set);
         registry.register_change("world/merge", merge);
         registry.register_change("world/remove", remove);
-        registry.register("world/snapshot", snapshot);
+        registry.register_look("world/snapshot", snapshot);
         registry.register_change("world/delete", delete);
-        registry.register("world/subscribe", subscribe);
-        registry.register("world/unsubscribe", unsubscribe);
-        registry.register("world/list", list);
+        registry.register_look("world/subscribe", subscribe);
+        registry.register_look("world/unsubscribe", unsubscribe);
+        registry.register_look("world/list", list);
     }
 
     fn notifications(&self) -> Vec<&'static str> {

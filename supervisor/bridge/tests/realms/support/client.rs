@@ -84,6 +84,11 @@ impl Client {
         self.put_aside.drain(..).collect()
     }
 
+    /// Waits until nothing more comes.
+    pub(crate) async fn ends(mut self) {
+        while self.received.recv().await.is_some() {}
+    }
+
     /// Enters a realm.
     pub(crate) async fn join(&mut self, realm: &str) {
         let result = self.call("initialize", json!({"client": {"realm": realm}})).await;

@@ -3,10 +3,13 @@
 //! What was answered must be there after a crash. Of what was not, a beginning may be there, in the order of the requests and
 //! each request as a whole.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, fmt::Debug};
 
 use oam_tests::RpcError;
 use serde_json::Value;
+
+/// What is told of a request, in bytes.
+const LINE: usize = 500;
 
 /// Identifies a request: its id on the wire.
 pub(super) type Ticket = u64;
@@ -16,7 +19,7 @@ pub(super) trait Kind {
     /// What is known of an object that exists.
     type State: Clone;
     /// A change that a client asks for.
-    type Change;
+    type Change: Debug;
 
     /// Makes the change; `None` is an object that does not exist.
     fn apply(state: &mut Option<Self::State>, change: &Self::Change);
@@ -34,15 +37,24 @@ pub(super) struct Account<K: Kind> {
     pending: VecDeque<(Ticket, K::Change)>,
     /// Something was refused since the start of the service, so what was asked for behind it may not make sense.
     has_refused: bool,
+    /// What was asked and answered since the start of the service, for whoever looks for the cause of a failure.
+    story: Vec<String>,
 }
 
 impl<K: Kind> Account<K> {
     pub(super) fn new(id: String) -> Self {
-        Self { id, settled: None, pending: VecDeque::new(), has_refused: false }
+        Self { id, settled: None, pending: VecDeque::new(), has_refused: false, story: Vec::new() }
     }
 
     pub(super) fn asked(&mut self, ticket: Ticket, change: K::Change) {
+        self.tell(format!("{ticket} asks for {change:?}"));
         self.pending.push_back((ticket, change));
+    }
+
+    fn tell(&mut self, mut line: String) {
+        // Much of what fills a disk is the same byte again and again.
+        line.truncate(line.floor_char_boundary(LINE));
+        self.story.push(line);
     }
 
     /// After all that was asked for, if nothing goes wrong.
@@ -69,6 +81,14 @@ impl<K: Kind> Account<K> {
         ticket: Ticket,
         answer: &Result<Value, RpcError>,
     ) -> Result<(), String> {
+        match answer {
+            Ok(answer) => self.tell(format!("{ticket} is done: {answer}")),
+            Err(error) => self.tell(format!("{ticket} fails: {error:?}")),
+        }
+        self.settle(ticket, answer).map_err(|why| format!("{}: {why}\n{}", self.id, self.story.join("\n")))
+    }
+
+    fn settle(&mut self, ticket: Ticket, answer: &Result<Value, RpcError>) -> Result<(), String> {
         let Some(at) = self.pending.iter().position(|(pending, _)| *pending == ticket) else {
             // A deletion that was sent behind it has been answered before it.
             return Ok(());
@@ -80,8 +100,7 @@ impl<K: Kind> Account<K> {
                 }
                 if let Some((_, change)) = self.pending.pop_front() {
                     K::apply(&mut self.settled, &change);
-                    K::check(self.settled.as_mut(), &change, answer)
-                        .map_err(|why| format!("{}: {why}", self.id))?;
+                    K::check(self.settled.as_mut(), &change, answer)?;
                 }
             }
             Err(error) if is_made(error) => {}
@@ -89,7 +108,7 @@ impl<K: Kind> Account<K> {
                 self.pending.remove(at);
                 self.has_refused |= error.name == "storage_failed";
             }
-            Err(error) => return Err(format!("{}: request {ticket} failed: {error:?}", self.id)),
+            Err(error) => return Err(format!("request {ticket} failed: {error:?}")),
         }
         Ok(())
     }
@@ -99,6 +118,7 @@ impl<K: Kind> Account<K> {
         self.settled = state;
         self.pending.clear();
         self.has_refused = false;
+        self.story.clear();
     }
 }
 

@@ -23,6 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use clap::ValueEnum;
 use fastrand::Rng;
 use oam_tests::DEADLINE;
 
@@ -44,8 +45,8 @@ const LARGE: usize = 4096;
 const FAILURES: u64 = 30;
 
 /// How a life of the service goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Course {
     /// It is killed.
     Killed,
     /// The power is cut.
@@ -53,10 +54,12 @@ enum Course {
     /// The disk is full for a while; then it is killed.
     Full,
     /// Clients only look what is there; then it is stopped.
+    #[value(skip)]
     Stopped,
 }
 
-pub(crate) fn soak(kills: u64, seed: u64) -> Result<(), String> {
+/// `only` is the course of every life, instead of all in turn.
+pub(crate) fn soak(kills: u64, only: Option<Course>, seed: u64) -> Result<(), String> {
     println!("seed {seed}: {kills} kills, {REALMS} realms of {CLIENTS} clients");
     let private = Permissions::from_mode(0o700);
     let folder =
@@ -66,11 +69,12 @@ pub(crate) fn soak(kills: u64, seed: u64) -> Result<(), String> {
         (0..REALMS * CLIENTS).map(|number| Player::new(number / CLIENTS, number, rng.u64(..))).collect();
     let (start, mut torn, mut failures) = (Instant::now(), 0, 0);
     for kill in 1..=kills {
-        let course = match kill {
+        let in_turn = match kill {
             _ if kill % FULL == FULL / 8 => Course::Full,
             _ if kill % TORN == 0 => Course::Torn,
             _ => Course::Killed,
         };
+        let course = only.unwrap_or(in_turn);
         let life = live(folder.path(), course, &mut players, &mut rng);
         let life = life.map_err(|why| format!("life {kill} ({course:?}): {why}"))?;
         torn += u64::from(life.is_torn);
@@ -147,11 +151,11 @@ fn live(folder: &Path, course: Course, players: &mut [Player], rng: &mut Rng) ->
         }
         is_over.store(true, Ordering::Release);
         let killed = server.kill();
-        let lives = clients
+        let ends = clients
             .into_iter()
             .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())));
         // What a client saw says more than how the service ended.
-        lives.collect::<Result<Vec<_>, _>>()?;
+        ends.collect::<Result<Vec<_>, _>>()?;
         killed.and(result)?;
         if let Some(mark) = tear {
             lived.is_torn = wal::tear(&data(folder), mark, rng).map_err(|error| error.to_string())?;

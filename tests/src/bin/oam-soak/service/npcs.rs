@@ -56,6 +56,7 @@ impl Memory {
     }
 }
 
+#[derive(Debug)]
 pub(super) enum Change {
     Create,
     Talk { line: String },

@@ -94,7 +94,7 @@ enum Place {
 }
 
 /// A connection, and what waits for an answer on it.
-struct Line {
+struct Wire {
     input: UnixStream,
     output: BufReader<UnixStream>,
     monitor: Monitor,
@@ -106,7 +106,7 @@ struct Line {
 /// The connection ended.
 struct Gone;
 
-impl Line {
+impl Wire {
     fn send(&mut self, message: &Value) -> Result<(), Gone> {
         self.monitor.sent(message);
         writeln!(self.input, "{message}").map_err(|_| Gone)
@@ -165,10 +165,10 @@ impl Player {
         let Some(input) = Server::connect(life.socket, is_over)? else { return Ok(()) };
         let output = BufReader::new(input.try_clone().map_err(|error| error.to_string())?);
         let (monitor, open, calls) = (Monitor::default(), HashMap::new(), HashMap::new());
-        let mut line = Line { input, output, monitor, open, calls };
-        let end = match self.look(&mut line)? {
+        let mut wire = Wire { input, output, monitor, open, calls };
+        let end = match self.look(&mut wire)? {
             Ok(()) if life.only_looks => return Ok(()),
-            Ok(()) => self.work(&mut line, life)?,
+            Ok(()) => self.work(&mut wire, life)?,
             Err(Gone) => Gone,
         };
         let Gone = end;
@@ -178,15 +178,15 @@ impl Player {
     /// Asks and waits.
     fn ask(
         &mut self,
-        line: &mut Line,
+        wire: &mut Wire,
         method: &str,
         params: &Value,
     ) -> Result<Result<Result<Value, RpcError>, Gone>, String> {
         let id = self.ticket();
-        if line.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).is_err() {
+        if wire.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).is_err() {
             return Ok(Err(Gone));
         }
-        while let Some(message) = line.receive()? {
+        while let Some(message) = wire.receive()? {
             if message["id"] == id {
                 return Ok(Ok(outcome(&message)));
             }
@@ -200,9 +200,9 @@ impl Player {
     }
 
     /// Looks what is there.
-    fn look(&mut self, line: &mut Line) -> Result<Result<(), Gone>, String> {
+    fn look(&mut self, wire: &mut Wire) -> Result<Result<(), Gone>, String> {
         let client = json!({"client": {"name": "soak", "realm": self.realm}});
-        match self.ask(line, "initialize", &client)? {
+        match self.ask(wire, "initialize", &client)? {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => return Err(format!("{} does not open: {error:?}", self.realm)),
             Err(Gone) => return Ok(Err(Gone)),
@@ -210,7 +210,7 @@ impl Player {
         macro_rules! there {
             ($question:expr) => {{
                 let (method, params) = $question;
-                match self.ask(line, method, &params)? {
+                match self.ask(wire, method, &params)? {
                     Ok(Ok(found)) => Some(found),
                     Ok(Err(error)) if error.name.ends_with("_not_found") => None,
                     Ok(Err(error)) => return Err(format!("{method} {params}: {error:?}")),
@@ -255,49 +255,49 @@ impl Player {
         Ok(())
     }
 
-    fn work(&mut self, line: &mut Line, life: &Life<'_>) -> Result<Gone, String> {
+    fn work(&mut self, wire: &mut Wire, life: &Life<'_>) -> Result<Gone, String> {
         for (world, state) in [(SHARED.to_owned(), json!({})), (self.home(), json!({"log": 0}))] {
             let params = json!({"world": world, "state": state});
-            if self.request(line, Place::Start, "world/create", &params).is_err() {
-                return self.read_rest(line, life);
+            if self.request(wire, Place::Start, "world/create", &params).is_err() {
+                return self.read_rest(wire, life);
             }
         }
         loop {
-            while line.open.len() < WINDOW {
-                if self.change(line, life.size).is_err() {
-                    return self.read_rest(line, life);
+            while wire.open.len() < WINDOW {
+                if self.change(wire, life.size).is_err() {
+                    return self.read_rest(wire, life);
                 }
             }
-            match line.receive()? {
-                Some(message) => drop(self.hear(line, &message, life)?),
+            match wire.receive()? {
+                Some(message) => drop(self.hear(wire, &message, life)?),
                 None => return Ok(Gone),
             }
         }
     }
 
     /// What was said before the end counts.
-    fn read_rest(&mut self, line: &mut Line, life: &Life<'_>) -> Result<Gone, String> {
-        while let Some(message) = line.receive()? {
-            drop(self.hear(line, &message, life)?);
+    fn read_rest(&mut self, wire: &mut Wire, life: &Life<'_>) -> Result<Gone, String> {
+        while let Some(message) = wire.receive()? {
+            drop(self.hear(wire, &message, life)?);
         }
         Ok(Gone)
     }
 
     fn request(
         &mut self,
-        line: &mut Line,
+        wire: &mut Wire,
         place: Place,
         method: &str,
         params: &Value,
     ) -> Result<Ticket, Gone> {
         let id = self.ticket();
-        line.open.insert(id, place);
-        line.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        wire.open.insert(id, place);
+        wire.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
         Ok(id)
     }
 
     /// Asks for a change of something.
-    fn change(&mut self, line: &mut Line, size: usize) -> Result<(), Gone> {
+    fn change(&mut self, wire: &mut Wire, size: usize) -> Result<(), Gone> {
         self.marks += 1;
         let mark = self.marks;
         // Asked for is what may have arrived, however the sending ends.
@@ -307,24 +307,24 @@ impl Player {
                 let at = self.rng.usize(..self.worlds.len());
                 let (change, method, params) = self.worlds[at].next(&mut self.rng, mark, size);
                 self.worlds[at].asked(ticket, change);
-                self.request(line, Place::World(at), method, &params)?;
+                self.request(wire, Place::World(at), method, &params)?;
             }
             4..7 => {
                 let at = self.rng.usize(..self.sessions.len());
                 let (change, method, params) = self.sessions[at].next(&mut self.rng, mark, size);
                 self.sessions[at].asked(ticket, change);
-                self.request(line, Place::Session(at), method, &params)?;
+                self.request(wire, Place::Session(at), method, &params)?;
             }
             7..9 => {
                 let home = self.home();
                 let (change, method, params) = self.npc.next(&mut self.rng, mark, size, &home);
                 self.npc.asked(ticket, change);
-                self.request(line, Place::Npc, method, &params)?;
+                self.request(wire, Place::Npc, method, &params)?;
             }
             _ => {
                 self.member.asked = mark;
                 let params = json!({"world": SHARED, "path": format!("m{}", self.number), "value": mark});
-                self.request(line, Place::Shared(mark), "world/set", &params)?;
+                self.request(wire, Place::Shared(mark), "world/set", &params)?;
             }
         }
         Ok(())
@@ -332,19 +332,19 @@ impl Player {
 
     fn hear(
         &mut self,
-        line: &mut Line,
+        wire: &mut Wire,
         message: &Value,
         life: &Life<'_>,
     ) -> Result<Result<(), Gone>, String> {
         if let Some(call) = ToolCall::of(message) {
-            return self.called(line, &call);
+            return self.called(wire, &call);
         }
-        let Some(place) = message["id"].as_u64().and_then(|id| line.open.remove(&id)) else {
+        let Some(place) = message["id"].as_u64().and_then(|id| wire.open.remove(&id)) else {
             return Ok(Ok(()));
         };
         let id = message["id"].as_u64().unwrap_or_default();
         let outcome = outcome(message);
-        let calls = line.calls.remove(&id).unwrap_or(0);
+        let calls = wire.calls.remove(&id).unwrap_or(0);
         if let (Place::Session(_), Ok(answer)) = (place, &outcome)
             && answer["toolCalls"].as_array().map_or(0, Vec::len) as u64 != calls
         {
@@ -390,7 +390,7 @@ impl Player {
     }
 
     /// Answers a call of the tool, which no turn makes twice, nor again after it was answered.
-    fn called(&mut self, line: &mut Line, call: &ToolCall) -> Result<Result<(), Gone>, String> {
+    fn called(&mut self, wire: &mut Wire, call: &ToolCall) -> Result<Result<(), Gone>, String> {
         let number = call.arguments["n"].as_u64().ok_or("a call without its number")?;
         if let Some(session) = self.sessions.iter().find(|session| Some(&session.id) == call.session.as_ref())
         {
@@ -399,14 +399,14 @@ impl Player {
         let turn = Id::of(&call.request_id).ok_or("a call without a turn")?;
         let ticket =
             call.request_id.as_u64().ok_or_else(|| format!("{turn} is not a turn of this client"))?;
-        let count = line.calls.entry(ticket).or_default();
+        let count = wire.calls.entry(ticket).or_default();
         *count += 1;
         if *count > 1 {
             return Err(format!("the turn {ticket} calls its tool twice"));
         }
         self.calls += 1;
         let output = sessions::output(number);
-        Ok(line.send(&json!({"jsonrpc": "2.0", "id": call.id, "result": {"output": output}})))
+        Ok(wire.send(&json!({"jsonrpc": "2.0", "id": call.id, "result": {"output": output}})))
     }
 }
 

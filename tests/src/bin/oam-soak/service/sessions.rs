@@ -48,6 +48,7 @@ struct Turn {
     text: String,
 }
 
+#[derive(Debug)]
 pub(super) enum Change {
     Create,
     Turn { prompt: String },
@@ -151,9 +152,12 @@ impl Account<Sessions> {
             params
         };
         let Some(session) = self.planned() else {
-            let step = |step| match is_call(step) {
-                true => json!({"toolCalls": [{"name": TOOL, "arguments": {"n": step}}]}),
-                false => json!({"text": text(step)}),
+            let step = |step| {
+                if is_call(step) {
+                    json!({"toolCalls": [{"name": TOOL, "arguments": {"n": step}}]})
+                } else {
+                    json!({"text": text(step)})
+                }
             };
             let steps: Vec<_> = (0..STEPS).map(step).collect();
             let parameters =

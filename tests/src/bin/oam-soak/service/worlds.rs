@@ -13,6 +13,7 @@ pub(super) struct World {
     version: u64,
 }
 
+#[derive(Debug)]
 pub(super) enum Change {
     Create,
     Set { key: String, value: Value },

@@ -35,13 +35,13 @@ impl MethodSet for NpcMethods {
         registry.register_change("npc/create", create);
         registry.register_change("npc/talk", talk);
         registry.register_change("npc/bark", bark);
-        registry.register("npc/state", state);
+        registry.register_look("npc/state", state);
         registry.register_change("npc/restore", restore);
         registry.register_change("npc/update", update);
         registry.register_change("npc/reset", reset);
-        registry.register("npc/cancel", cancel);
+        registry.register_look("npc/cancel", cancel);
         registry.register_change("npc/delete", delete);
-        registry.register("npc/list", list);
+        registry.register_look("npc/list", list);
     }
 
     fn notifications(&self) -> Vec<&'static str> {
