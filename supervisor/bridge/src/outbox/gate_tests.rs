@@ -257,7 +257,7 @@ async fn the_error_says_that_the_change_was_made() {
     );
     assert_eq!(
         error["data"],
-        json!({"code": "storage_failed", "reason": "the disk is full", "retryable": true})
+        json!({"code": "storage_failed", "reason": "the disk is full", "retryable": true, "applied": true})
     );
 }
 
