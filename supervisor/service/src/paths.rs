@@ -318,6 +318,14 @@ mod tests {
     }
 
     #[test]
+    fn an_error_names_the_option_of_the_program_that_asks() {
+        let nowhere = environment(Platform::MacOs, &[]).socket().unwrap_err();
+        assert!(nowhere.to_string().ends_with("name the place with --socket"), "{nowhere}");
+        let nowhere = nowhere.naming("--connect");
+        assert!(nowhere.to_string().ends_with("name the place with --connect"), "{nowhere}");
+    }
+
+    #[test]
     fn a_socket_has_a_name() {
         for path in ["/", "..", "a/..", ""] {
             let error = check_socket(Path::new(path)).unwrap_err().to_string();
