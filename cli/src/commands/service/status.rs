@@ -81,7 +81,7 @@ impl ServiceStatus {
         let failed_starts = StartList::beside(&data).failed();
         // One that was started by hand may have its realms somewhere else.
         let data = service.as_ref().and_then(folder_of).unwrap_or(data);
-        let log = service.as_ref().and_then(log_of).unwrap_or(log);
+        let log = service.as_ref().map_or(log, log_of);
         let process = if service.is_none() { running::process(&socket) } else { None };
         Ok(Self {
             running: service.is_some(),
@@ -108,9 +108,9 @@ fn folder_of(service: &Value) -> Option<PathBuf> {
     service["store"]["folder"].as_str().map(PathBuf::from)
 }
 
-/// Where a service says that it logs, if it says anything about it.
-fn log_of(service: &Value) -> Option<Option<PathBuf>> {
-    service.get("log").map(|log| log.as_str().map(PathBuf::from))
+/// Where a service says that it logs; `None` is its standard error.
+fn log_of(service: &Value) -> Option<PathBuf> {
+    service["log"].as_str().map(PathBuf::from)
 }
 
 pub(super) fn run(arguments: &StatusArguments) -> ExitCode {
