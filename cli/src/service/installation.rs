@@ -45,13 +45,18 @@ impl Installation {
     pub(crate) fn new(arguments: Vec<String>, manager: &Manager) -> Result<Self, Failure> {
         let line = parsed(arguments.iter().map(OsString::from))?;
         line.expect_installable()?;
+        let path_variable = text_variable("PATH")?;
+        let variable = path_variable.as_deref().map(|path| ("PATH", path));
+        for (what, text) in arguments.iter().map(|word| ("an argument", word.as_str())).chain(variable) {
+            expect_writable(what, text)?;
+        }
         Ok(Self {
             program: this_program()?,
             socket: manager.socket_of(Some(&line))?,
             output: manager.output()?,
             exit_time: line.exit_time(),
             arguments,
-            path_variable: text_variable("PATH")?,
+            path_variable,
         })
     }
 
@@ -114,6 +119,21 @@ impl RunArguments {
             )));
         }
         Ok(())
+    }
+}
+
+/// What a property list cannot hold, and nobody means, is refused everywhere.
+fn expect_writable(what: &str, text: &str) -> Result<(), Failure> {
+    let is_unwritable = |character: char| {
+        (character.is_control() && !['\t', '\n', '\r'].contains(&character))
+            || ['\u{fffe}', '\u{ffff}'].contains(&character)
+    };
+    match text.chars().find(|character| is_unwritable(*character)) {
+        None => Ok(()),
+        Some(character) => Err(Failure::usage(format!(
+            "{what} has the character U+{:04X}, which the manager's files cannot hold",
+            u32::from(character)
+        ))),
     }
 }
 

@@ -31,6 +31,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 const HAND_OVER_TIME: Duration = Duration::from_mins(1);
 /// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long a service that listens no more may take to end: its turns are waited for.
+const ENDING_TIME: Duration = Duration::from_secs(30);
 /// How long another service may take to listen, when the one that was started has ended: they start one at a time.
 const OTHERS_GRACE: Duration = Duration::from_secs(3);
 
@@ -57,18 +59,22 @@ enum Started {
 }
 
 impl Reach {
-    /// The service at this socket, or the installed one, or at the usual place.
-    pub(crate) fn new(socket: Option<&Path>, may_start: MayStart) -> Result<Self, Failure> {
+    /// The service at this socket, which `option` names, or the installed one, or at the usual place.
+    pub(crate) fn new(
+        socket: Option<&Path>,
+        option: &'static str,
+        may_start: MayStart,
+    ) -> Result<Self, Failure> {
         let named = socket.map(|path| files::absolute(&files::with_home(path)));
         let is_named = named.is_some();
         let socket = match named {
             Some(path) => path,
             None => match installed_socket() {
                 Some(path) => path,
-                None => paths::socket()?,
+                None => paths::socket().map_err(|error| error.naming(option))?,
             },
         };
-        paths::check_socket(&socket)?;
+        paths::check_socket(&socket).map_err(|error| error.naming(option))?;
         Ok(Self { socket, is_named, may_start })
     }
 
@@ -83,8 +89,15 @@ impl Reach {
                 self.socket.display()
             )));
         }
-        let started = self.start()?;
-        self.wait_for(started).await
+        let manager = Manager::of_this_system()?;
+        if manager.listens_at(&self.socket)? {
+            manager.start()?;
+            return self.wait_for(Started::ByManager).await;
+        }
+        match self.wait_for_end().await? {
+            Some(connection) => Ok(connection),
+            None => self.wait_for(self.start_detached()?).await,
+        }
     }
 
     async fn try_connect(&self) -> Result<Option<UnixStream>, Failure> {
@@ -99,12 +112,31 @@ impl Reach {
         Failure::io(format!("cannot connect to the service at {}: {error}", self.socket.display()))
     }
 
-    fn start(&self) -> Result<Started, Failure> {
-        let manager = Manager::of_this_system()?;
-        if manager.listens_at(&self.socket)? {
-            manager.start()?;
-            return Ok(Started::ByManager);
+    /// Waits while a service that listens no more still has the lock. Somebody else may be the first after that.
+    async fn wait_for_end(&self) -> Result<Option<UnixStream>, Failure> {
+        let begin = Instant::now();
+        let mut has_told = false;
+        while let Some(process) = running::process(&self.socket) {
+            if let Some(connection) = self.try_connect().await? {
+                return Ok(Some(connection));
+            }
+            if begin.elapsed() > ENDING_TIME {
+                return Err(Failure::io(format!(
+                    "process {process} listens no more at {} and has not ended after {} s. `oam service stop --kill` ends it.",
+                    self.socket.display(),
+                    ENDING_TIME.as_secs()
+                )));
+            }
+            if !has_told && begin.elapsed() > SILENCE {
+                has_told = true;
+                tracing::warn!("waiting for process {process} to end, the service before");
+            }
+            sleep(PAUSE).await;
         }
+        Ok(None)
+    }
+
+    fn start_detached(&self) -> Result<Started, Failure> {
         let socket: [OsString; 2] = ["--socket".into(), self.socket.clone().into()];
         let arguments = self.is_named.then_some(socket).into_iter().flatten();
         detached::start(arguments).map(Started::Detached)

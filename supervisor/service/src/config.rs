@@ -16,6 +16,8 @@ pub struct ServiceConfig {
     pub activation: Option<Activation>,
     /// The folder with the realms.
     pub data: PathBuf,
+    /// The file of the log, for whoever asks for it. The log itself is the process's business.
+    pub log: Option<PathBuf>,
     /// What each connection's bridge is like. Its `realms` are the service's business.
     pub bridge: BridgeConfig,
     /// The workers behind the model `system`, which are shown to clients. Who started them stops them.
@@ -33,6 +35,7 @@ impl ServiceConfig {
             socket: None,
             activation: None,
             data,
+            log: None,
             bridge,
             pool: None,
             replace: false,

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use oam_store::{LockError, ProcessLock};
 use tokio::time::{Instant, sleep};
 
@@ -20,6 +21,12 @@ use crate::{
 /// How long the service that hands over may take to let go of its lock.
 const LOCK_TIME: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long somebody may listen before it has the lock: it is taking the place of a service.
+const CHANGE_TIME: Duration = Duration::from_secs(1);
+
+/// Longer than [`PAUSE`], so that it gets the lock.
+const CHANGE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What the service has when it may serve.
 #[derive(Debug)]
@@ -39,10 +46,18 @@ pub(crate) async fn listen(path: &Path, user: u32, replace: bool) -> Result<Entr
     if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
         return Err(ServiceError::NotASocket { path: path.to_owned() });
     }
-    match ProcessLock::take(&paths::lock_file(path)) {
-        Ok(lock) => bind(path, lock).await,
-        Err(LockError::Held(pid)) if replace => take_over(path, pid).await,
-        Err(error) => Err(refused(path, error)),
+    let until = Instant::now() + CHANGE_TIME;
+    loop {
+        match ProcessLock::take(&paths::lock_file(path)) {
+            Ok(lock) => match bind(path, lock).await {
+                Err(ServiceError::SomebodyListens { .. }) if Instant::now() < until => {
+                    sleep(CHANGE_PAUSE).await;
+                }
+                bound => return bound,
+            },
+            Err(LockError::Held(pid)) if replace => return take_over(path, pid).await,
+            Err(error) => return Err(refused(path, error)),
+        }
     }
 }
 
@@ -65,6 +80,7 @@ async fn bind(path: &Path, lock: ProcessLock) -> Result<Entry, ServiceError> {
         Found::Listener => return Err(ServiceError::SomebodyListens { socket: path.to_owned() }),
         Found::NotASocket => return Err(ServiceError::NotASocket { path: path.to_owned() }),
     }
+    remove_leftovers(path).await;
     let (front, file) = FrontSocket::bind(path).map_err(listen)?;
     Ok(Entry { front, file, lock, predecessor: None })
 }
@@ -73,7 +89,7 @@ async fn bind(path: &Path, lock: ProcessLock) -> Result<Entry, ServiceError> {
 /// reaches the one or the other.
 async fn take_over(path: &Path, pid: Option<u32>) -> Result<Entry, ServiceError> {
     let listen = |source| cannot_listen(path, source);
-    let beside = beside(path);
+    let beside = beside(path, std::process::id());
     paths::check_socket(&beside)?;
     if let Found::Stale = socket::find(&beside).await.map_err(listen)? {
         fs::remove_file(&beside).map_err(listen)?;
@@ -96,7 +112,25 @@ async fn take_over(path: &Path, pid: Option<u32>) -> Result<Entry, ServiceError>
             Err(error) => return Err(refused(path, error)),
         }
     };
+    remove_leftovers(path).await;
     Ok(Entry { front, file, lock, predecessor: Some(drain) })
+}
+
+/// Removes the sockets of processes that died before they could take a service's place.
+async fn remove_leftovers(path: &Path) {
+    let Ok(neighbours) = fs::read_dir(folder_of(path)) else { return };
+    for neighbour in neighbours.flatten().map(|entry| folder_of(path).join(entry.file_name())) {
+        let process = neighbour.extension().and_then(|end| end.to_str()?.parse().ok());
+        if process.is_some_and(|pid| neighbour == beside(path, pid) && has_ended(pid))
+            && let Ok(Found::Stale) = socket::find(&neighbour).await
+        {
+            let _ = fs::remove_file(&neighbour);
+        }
+    }
+}
+
+fn has_ended(pid: u32) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
 }
 
 fn refused(path: &Path, error: LockError) -> ServiceError {
@@ -119,8 +153,8 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// `oam.sock.4711` for `oam.sock`.
-fn beside(path: &Path) -> PathBuf {
+fn beside(path: &Path, pid: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    name.push(format!(".{pid}"));
     PathBuf::from(name)
 }

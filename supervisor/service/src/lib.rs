@@ -28,6 +28,7 @@ mod phase;
 mod realms;
 mod service;
 mod settings;
+mod shared_look;
 mod socket;
 mod status;
 #[cfg(test)]
@@ -42,3 +43,8 @@ pub use giving_up::give_up;
 pub use phase::StopReason;
 pub use service::Service;
 pub use settings::{Settings, SettingsError};
+
+/// The process that serves at `socket`, as far as its lock tells: also one that does not answer, or listens no more.
+pub fn process_at(socket: &std::path::Path) -> Option<u32> {
+    oam_store::ProcessLock::holder(&paths::lock_file(socket))
+}

@@ -48,11 +48,11 @@ pub fn lock_file(socket: &Path) -> PathBuf {
 /// Whether a socket can be made at `path`, as far as its name tells.
 pub fn check_socket(path: &Path) -> Result<(), PathError> {
     if path.file_name().is_none() {
-        return Err(PathError::NoName { path: path.to_owned() });
+        return Err(PathError::NoName { path: path.to_owned(), option: SOCKET.option });
     }
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > LONGEST_SOCKET_PATH {
-        return Err(PathError::TooLong { path: path.to_owned(), bytes: bytes.len() });
+        return Err(PathError::TooLong { path: path.to_owned(), bytes: bytes.len(), option: SOCKET.option });
     }
     Ok(())
 }
@@ -77,14 +77,16 @@ pub enum PathError {
         value: OsString,
     },
     /// There is no file with such a path.
-    #[error("{path:?} is no name of a socket; name a file in a folder of your own with --socket")]
+    #[error("{path:?} is no name of a socket; name a file in a folder of your own with {option}")]
     NoName {
         /// The path.
         path: PathBuf,
+        /// The option that names another.
+        option: &'static str,
     },
     /// The system does not take such a long path for a socket.
     #[error(
-        "the path {} has {bytes} bytes, and the path of a socket may have {LONGEST_SOCKET_PATH}; name a shorter one with --socket",
+        "the path {} has {bytes} bytes, and the path of a socket may have {LONGEST_SOCKET_PATH}; name a shorter one with {option}",
         path.display()
     )]
     TooLong {
@@ -92,7 +94,22 @@ pub enum PathError {
         path: PathBuf,
         /// Its length.
         bytes: usize,
+        /// The option that names another.
+        option: &'static str,
     },
+}
+
+impl PathError {
+    /// The same, said of the option by which a program names the socket.
+    #[must_use]
+    pub fn naming(self, option: &'static str) -> Self {
+        match self {
+            Self::NoHome { what, .. } => Self::NoHome { what, option },
+            Self::NoName { path, .. } => Self::NoName { path, option },
+            Self::TooLong { path, bytes, .. } => Self::TooLong { path, bytes, option },
+            Self::Relative { .. } => self,
+        }
+    }
 }
 
 /// Whose custom decides where files are.
@@ -298,6 +315,14 @@ mod tests {
             };
             assert_eq!(paths.socket().unwrap().starts_with(&run_folder), is_ours);
         }
+    }
+
+    #[test]
+    fn an_error_names_the_option_of_the_program_that_asks() {
+        let nowhere = environment(Platform::MacOs, &[]).socket().unwrap_err();
+        assert!(nowhere.to_string().ends_with("name the place with --socket"), "{nowhere}");
+        let nowhere = nowhere.naming("--connect");
+        assert!(nowhere.to_string().ends_with("name the place with --connect"), "{nowhere}");
     }
 
     #[test]

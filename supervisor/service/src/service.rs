@@ -3,7 +3,7 @@
 use std::{
     io,
     num::NonZeroUsize,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -37,7 +37,8 @@ use crate::{
     paths,
     peer::{self, PeerUser},
     phase::{Phase, StopReason},
-    realms::Realms,
+    realms::{Realms, RealmsStatus},
+    shared_look::SharedLook,
     socket::{FrontSocket, SocketFile, Stream},
     watchdog,
 };
@@ -92,10 +93,13 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) manager_kind: Option<Manager>,
     pub(crate) file: SocketFile,
+    pub(crate) log: Option<PathBuf>,
     pub(crate) limits: watch::Sender<ServiceLimits>,
     pub(crate) phase: watch::Sender<Phase>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) realms: Arc<Realms>,
+    /// For `service/status`.
+    pub(crate) realms_seen: SharedLook<RealmsStatus>,
     pub(crate) pool: Option<WorkerPool>,
     /// Who the workers play for next.
     pub(crate) fair_shares: Option<FairShares>,
@@ -134,7 +138,7 @@ impl Service {
     }
 
     pub(crate) async fn start_on(config: ServiceConfig, system: System) -> Result<Self, ServiceError> {
-        let ServiceConfig { socket, activation, data, mut bridge, pool, replace, limits } = config;
+        let ServiceConfig { socket, activation, data, log, mut bridge, pool, replace, limits } = config;
         let user = nix::unistd::geteuid().as_raw();
         let manager_kind = activation.as_ref().map(|activation| activation.manager);
         let Entry { front, file, lock, predecessor } = if let Some(activation) = activation {
@@ -153,10 +157,12 @@ impl Service {
             started: Instant::now(),
             manager_kind,
             file,
+            log,
             limits: watch::Sender::new(limits),
             phase: watch::Sender::new(Phase::Serving),
             connections: Connections::new(),
             realms,
+            realms_seen: SharedLook::new(),
             pool,
             fair_shares,
             bridge: Mutex::new(bridge),

@@ -12,10 +12,12 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         Some(pool) => pool.status().await,
         None => None,
     };
-    let realms = {
+    let look = async || {
         let service = Arc::clone(service);
         tokio::task::spawn_blocking(move || service.realms.status()).await.ok()
     };
+    let realms = service.realms_seen.take(look).await;
+    let realms = realms.as_deref();
     let connections: Vec<Value> = service
         .connections
         .all()
@@ -29,14 +31,15 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         "state": service.phase.borrow().as_str(),
         "uptimeSeconds": service.started.elapsed().as_secs(),
         "socket": service.file.path().to_string_lossy(),
+        "log": service.log.as_ref().map(|path| path.to_string_lossy()),
         "activation": service.manager_kind.map(crate::activation::Manager::as_str),
         "idleExitSeconds": limits.idle_exit.map(|limit| limit.as_secs_f64()),
         "drainSeconds": limits.drain.as_secs_f64(),
         "maxConnections": limits.connections,
         "connections": connections,
         "maxRealms": limits.realms,
-        "realms": realms.as_ref().map_or_else(Vec::new, of_realms),
-        "store": store(service, realms.as_ref()),
+        "realms": realms.map_or_else(Vec::new, of_realms),
+        "store": store(service, realms),
         "workers": workers,
         "steps": service.fair_shares.as_ref().map(|shares| {
             let load = shares.load();

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use nix::{errno::Errno, fcntl::OFlag};
+use nix::{errno::Errno, fcntl::OFlag, sys::signal::kill, unistd::Pid};
 
 /// More than a number and the end of its line take.
 const TOO_LONG: u64 = 12;
@@ -46,6 +46,17 @@ impl ProcessLock {
             Err(TryLockError::WouldBlock) => Err(LockError::Held(number_in(&mut file)?)),
             Err(TryLockError::Error(error)) => Err(error.into()),
         }
+    }
+
+    /// The process that holds the lock at `path`, if one does.
+    pub fn holder(path: &Path) -> Option<u32> {
+        let mut file = File::open(path).ok()?;
+        let number = number_in(&mut file).ok()??;
+        let process = Pid::from_raw(i32::try_from(number).ok().filter(|number| *number > 0)?);
+        // To try the lock is to hold it for a moment, which whoever starts now could see: so only where somebody seems to live.
+        let lives = kill(process, None) != Err(Errno::ESRCH);
+        let is_held = || matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        (lives && is_held()).then_some(number)
     }
 }
 
@@ -93,10 +104,13 @@ mod tests {
     fn a_lock_is_held_once_and_tells_by_whom() {
         let folder = tempdir().unwrap();
         let path = folder.path().join("oam.sock.lock");
+        assert_eq!(ProcessLock::holder(&path), None);
         let held = ProcessLock::take(&path).unwrap();
+        assert_eq!(ProcessLock::holder(&path), Some(std::process::id()));
         let second = ProcessLock::take(&path).unwrap_err();
         assert!(matches!(second, LockError::Held(Some(pid)) if pid == std::process::id()), "{second:?}");
         drop(held);
+        assert_eq!(ProcessLock::holder(&path), None);
         ProcessLock::take(&path).unwrap();
     }
 

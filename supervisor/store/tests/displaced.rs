@@ -9,13 +9,15 @@ use oam_store::{ChangeError, FailureKind, Store, StoreError};
 use support::{contents, one, open_realm, world};
 use tempfile::tempdir;
 
+type Displace = fn(&Path);
+
 fn is_displacement(error: &StoreError) -> bool {
     matches!(error, StoreError::Failed(failure) if failure.kind == FailureKind::Displaced)
 }
 
 #[test]
 fn a_store_whose_files_were_taken_away_or_replaced_reads_and_writes_nothing_there() {
-    let ways: [(&str, fn(&Path)); 3] = [
+    let ways: [(&str, Displace); 3] = [
         ("removed", |folder| fs::remove_dir_all(folder).unwrap()),
         ("moved away", |folder| fs::rename(folder, folder.with_extension("old")).unwrap()),
         ("replaced by a copy", |folder| {

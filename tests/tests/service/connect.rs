@@ -9,7 +9,7 @@ use oam_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::home::{Home, ended};
+use crate::home::{Home, Running, ended};
 
 /// A turn with a tool call, answered by the client.
 fn exchange(client: &mut Oam, name: &str) {
@@ -126,6 +126,49 @@ fn a_service_that_does_not_start_is_told_with_its_last_words() {
     let told = ended(client);
     assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{told:?}");
     assert!(told.stderr.contains("there is no program /nowhere/worker"), "{told:?}");
+}
+
+#[test]
+fn who_connects_while_a_service_ends_waits_and_starts_the_next() {
+    let home = Home::new();
+    let mut old = home.serve(["--drain", "60"]);
+    let mut client = home.client().start();
+    client.session_with(
+        "a",
+        [call("look", json!({})), json!({"text": "done"})],
+        json!({"tools": [tool("look")]}),
+    );
+    let turn = client.start_turn("a", "x");
+    let look = client.tool_call();
+    old.signal(Signal::SIGTERM);
+    let mut next = home.program(oam_tests::oam_binary());
+    next.args(["stdio", "--connect"]);
+    while home.socket().exists() {
+        thread::yield_now();
+    }
+    let mut next = Running::start(next, &format!("waiting for process {} to end", old.child.id()));
+    let told = home.run(["service", "status"]);
+    assert!(told.stdout.contains(&format!("ending: process {}", old.child.id())), "{told:?}");
+    client.reply(&look, json!("jammed"));
+    assert_eq!(client.wait_ok(&turn)["text"], "done");
+    assert!(old.ends().success(), "{}", old.said);
+    assert_eq!(next.ends().code(), Some(0), "{}", next.said);
+    assert_eq!(home.status()["running"], true);
+}
+
+#[test]
+fn what_is_wrong_with_a_socket_is_told_with_the_option_that_named_it() {
+    let home = Home::new();
+    let long = format!("/{}", "d".repeat(200));
+    let cases: [(&[&str], &str); 2] = [
+        (&["stdio", "--connect", &long], "with --connect"),
+        (&["service", "status", "--socket", &long], "with --socket"),
+    ];
+    for (arguments, option) in cases {
+        let told = home.run(arguments.iter().copied());
+        assert_eq!(told.code, Some(2), "{told:?}");
+        assert!(told.stderr.contains(&format!("name a shorter one {option}")), "{told:?}");
+    }
 }
 
 #[test]

@@ -75,5 +75,6 @@ fn data_that_cannot_be_used_is_told_in_the_status() {
     let mut client = home.client().start();
     let error = client.fails("initialize", json!({"client": {"realm": "inn"}}));
     assert_eq!(error.name, "storage_failed", "{error:?}");
-    client.session("a", [json!({"text": "Private ones go on."})]);
+    assert_eq!(client.fails("session/create", json!({"session": "a"})).name, "storage_failed");
+    home.client().start().session("a", [json!({"text": "Private ones go on."})]);
 }

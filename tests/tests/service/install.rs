@@ -191,6 +191,27 @@ fn what_would_not_mean_the_same_elsewhere_is_refused() {
     assert!(told.stderr.contains("OAM_WORKER is set here"), "{told:?}");
 }
 
+#[test]
+fn what_no_file_of_a_manager_can_hold_is_refused() {
+    let home = Home::new();
+    for system in ["linux", "macos"] {
+        for character in ['\u{1}', '\u{1b}', '\u{7f}', '\u{85}', '\u{fffe}'] {
+            let folder = format!("/srv/a{character}b");
+            let code = format!("U+{:04X}", u32::from(character));
+            let arguments = ["service", "install", "--print", "--for", system];
+            let said = home.run(arguments.into_iter().chain(["--", "--data", &folder]));
+            let mut command = home.program(oam_binary());
+            command.args(arguments).env("PATH", &folder);
+            for told in [said, ended(command)] {
+                assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told:?}");
+                assert!(told.stderr.contains(&code), "{told:?}");
+            }
+        }
+        let told = home.run(["service", "install", "--print", "--for", system, "--", "--data", "/srv/a\tb"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+    }
+}
+
 /// The files in what `--print` shows.
 fn printed(text: &str) -> Vec<(PathBuf, String)> {
     let files = text.split("# /").skip(1);

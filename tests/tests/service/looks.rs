@@ -3,11 +3,13 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
+    os::unix::process::ExitStatusExt,
     process::Stdio,
+    thread,
 };
 
 use nix::sys::signal::Signal;
-use oam_tests::{Watchdog, oam_binary, script::endless};
+use oam_tests::{Watchdog, oam_binary, script::endless, terminal::Terminal};
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -44,6 +46,78 @@ fn the_status_tells_of_connections_realms_and_workers() {
     let model = home.run(["status", "--worker", &worker]);
     assert_eq!(model.code, Some(0), "{model:?}");
     assert!(model.stdout.contains("Service     running: process"), "{model:?}");
+}
+
+#[test]
+fn the_status_names_the_folder_that_the_service_has() {
+    let home = Home::new();
+    let folder = home.path("elsewhere");
+    let _service = home.serve(["--data", folder.to_str().unwrap()]);
+    assert_eq!(home.status()["data"], folder.to_str().unwrap());
+}
+
+#[test]
+fn the_status_names_the_log_that_the_service_has_and_it_is_shown() {
+    let home = Home::new();
+    let service = home.serve([]);
+    assert_eq!(home.status()["log"], Value::Null, "it is standard error");
+    drop(service);
+    let log = home.path("elsewhere.log");
+    let mut service = home.program(oam_binary());
+    service.args(["service", "run", "--log-file"]).arg(&log);
+    let mut service = service.stderr(Stdio::null()).spawn().unwrap();
+    let watchdog = Watchdog::over(service.id());
+    while home.run(["stdio", "--connect", "--no-start"]).code != Some(0) {}
+    assert_eq!(home.status()["log"], log.to_str().unwrap());
+    let told = home.run(["service", "logs", "-n", "1000"]);
+    assert!(told.stdout.contains("the service listens"), "{told:?}");
+    home.run(["service", "stop"]);
+    assert!(service.wait().unwrap().success());
+    drop(watchdog);
+}
+
+#[test]
+fn a_service_that_hangs_is_named_and_killed_when_that_is_asked_for() {
+    let home = Home::new();
+    let mut service = home.serve([]);
+    service.signal(Signal::SIGSTOP);
+    let process = format!("process {}", service.child.id());
+    let (status, stop) = thread::scope(|scope| {
+        let status = scope.spawn(|| home.run(["service", "status"]));
+        let stop = home.run(["service", "stop"]);
+        (status.join().unwrap(), stop)
+    });
+    assert_eq!((status.code, stop.code), (Some(1), Some(1)), "{status:?} {stop:?}");
+    assert!(status.stdout.contains(&format!("{process} says nothing")), "{status:?}");
+    assert!(status.stdout.contains("To do       oam service stop --kill"), "{status:?}");
+    assert!(stop.stderr.contains(&process[1..]) && stop.stderr.contains("--kill"), "{stop:?}");
+    let told = home.run(["service", "stop", "--kill"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "The service was stopped.\n"), "{told:?}");
+    assert_eq!(service.ends().signal(), Some(Signal::SIGKILL as i32));
+    assert_eq!(home.run(["service", "start"]).code, Some(0));
+}
+
+#[test]
+fn a_terminal_that_closes_ends_the_service_that_was_started_there() {
+    let home = Home::new();
+    let mut terminal = Terminal::oam(["service", "run", "--log-file", "-"]).size(24, 400);
+    for (name, value) in home.variables() {
+        terminal = terminal.env(name, value);
+    }
+    let terminal = terminal.start();
+    terminal.shows("the service listens");
+    terminal.signal(Signal::SIGHUP).ends_with(0);
+    assert_eq!(home.status()["running"], false);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_service_is_stopped_whose_end_nobody_looks_at() {
+    let home = Home::new();
+    let mut service = home.serve([]);
+    let told = home.run(["service", "stop"]);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(0), "The service was stopped.\n"), "{told:?}");
+    assert!(service.ends().success());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
     service::{
         manager::Manager,
         reach::{MayStart, Reach, replace},
-        running,
+        running::{self, IfItGoesOn},
         starts::StartList,
     },
 };
@@ -36,16 +36,22 @@ Exit codes: 0 it runs; 1 it does not, and why.";
 #[derive(Debug, Args)]
 #[command(after_help = STOP_EXAMPLES)]
 pub(crate) struct StopArguments {
+    /// Kill it if it does not answer, or does not end.
+    #[arg(long)]
+    kill: bool,
+
     #[command(flatten)]
     socket: SocketArgument,
 }
 
 const STOP_EXAMPLES: &str = "\
-Example:
+Examples:
   oam service stop
+  oam service stop --kill
 
-An installed service starts again with oam service start, with oam stdio --connect, and at the next
-login.
+An installed service starts again with oam service start and with oam stdio --connect; after the next
+login it starts when any program connects. The system kills one that does not end; elsewhere --kill
+does. What realms hold is there again either way.
 
 Exit codes: 0 it does not run; 1 that failed.";
 
@@ -82,7 +88,8 @@ pub(super) fn stop(arguments: &StopArguments) -> Result<(), Failure> {
         manager.stop()?;
         was_running
     } else {
-        running::stop(&place.socket)?
+        let if_it_goes_on = if arguments.kill { IfItGoesOn::Kill } else { IfItGoesOn::Fail };
+        running::stop(&place.socket, if_it_goes_on)?
     };
     Console::stdout().line(if was_running {
         "The service was stopped."
@@ -110,7 +117,7 @@ pub(super) fn restart(arguments: &RestartArguments) -> Result<(), Failure> {
 
 /// Has the service there, started if need be.
 fn connect(socket: Option<&std::path::Path>) -> Result<(), Failure> {
-    let reach = Reach::new(socket, MayStart::Yes)?;
+    let reach = Reach::new(socket, "--socket", MayStart::Yes)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::io(format!("cannot start: {error}")))?;
     runtime.block_on(reach.connect()).map(drop)

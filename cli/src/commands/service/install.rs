@@ -9,7 +9,7 @@ use crate::{
     service::{
         installation::Installation,
         manager::{Change, Manager, System},
-        running,
+        running::{self, IfItGoesOn},
         starts::StartList,
     },
 };
@@ -73,7 +73,10 @@ pub(super) fn install(arguments: &InstallArguments) -> Result<(), Failure> {
         ));
     }
     // The manager is to listen where somebody else does. Where it listens already, to connect would start the service.
-    if !manager.is_running() && !manager.is_listening() && running::stop(&installation.socket)? {
+    if !manager.is_running()
+        && !manager.is_listening()
+        && running::stop(&installation.socket, IfItGoesOn::Fail)?
+    {
         stdout.line("The service that ran without a manager was stopped.");
     }
     let change = manager.install(&installation)?;

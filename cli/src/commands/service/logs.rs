@@ -13,8 +13,8 @@ use std::{
 use clap::Args;
 use serde_json::Value;
 
-use super::SocketArgument;
-use crate::{console::Console, failure::Failure, service::manager::Manager};
+use super::{SocketArgument, status::ServiceStatus};
+use crate::{console::Console, failure::Failure};
 
 /// How often it is looked for more.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -48,8 +48,7 @@ Examples:
 Exit codes: 0 shown; 1 there is no log.";
 
 pub(super) fn run(arguments: &LogsArguments) -> Result<(), Failure> {
-    let place = arguments.socket.place(&Manager::of_this_system()?)?;
-    let path = place.log.ok_or_else(|| {
+    let path = ServiceStatus::look(&arguments.socket)?.log.ok_or_else(|| {
         Failure::io("the service logs to standard error; with systemd, `journalctl --user -u oam` shows it")
     })?;
     let unreadable = |error: io::Error| Failure::io(format!("{}: cannot be read: {error}", path.display()));

@@ -1,7 +1,8 @@
 //! `oam service run`: the service in this process, until a signal or another service ends it.
 
 use std::{
-    io,
+    future::pending,
+    io::{self, IsTerminal},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -10,6 +11,7 @@ use std::{
 };
 
 use clap::Args;
+use nix::sys::signal::{Signal::SIGTERM, raise};
 use oam_bridge::{BridgeConfig, ModelFactory, transport::stdio::StopSignals};
 use oam_logging::LevelHandle;
 use oam_service::{Activation, Service, ServiceConfig, ServiceLimits, StopReason, paths};
@@ -51,7 +53,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
-    /// Settings, which these flags overrule [default: service.json].
+    /// Settings; flags win over them [default: service.json].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -117,6 +119,8 @@ Environment:
   OAM_SCRIPT=FILE   played for each session on the model \"system\", instead of asking workers
   OAM_WORKER=CMD    like --worker; OAM_RECORD and more: as for other commands
   LISTEN_FDS, NOTIFY_SOCKET, WATCHDOG_USEC   as systemd sets them
+
+SIGHUP has the settings read again; if the input is a terminal, it ends the service.
 
 Exit codes: 0 stopped (SIGTERM, SIGINT), idle, or replaced; 1 it cannot listen or go on, or another
 service does; 2 wrong arguments, settings, script or worker program. More: docs/SERVICE.md.";
@@ -335,6 +339,7 @@ fn serve(
             activation,
             pool: pool.clone(),
             replace: said.replace,
+            log: said.log_path().ok().flatten(),
             limits: settings.arguments.limits(),
             ..ServiceConfig::new(data, settings.arguments.bridge(Arc::clone(&models)))
         };
@@ -351,12 +356,42 @@ fn serve(
 
 struct Signals {
     stop: StopSignals,
-    reload: Signal,
+    reload: ReloadSignal,
 }
 
 impl Signals {
     fn listen() -> io::Result<Self> {
-        Ok(Self { stop: StopSignals::listen()?, reload: signal(SignalKind::hangup())? })
+        Ok(Self { stop: StopSignals::listen()?, reload: ReloadSignal::listen()? })
+    }
+}
+
+/// A hang-up asks for the settings to be read again. From a terminal that closes it ends what was started there by hand.
+struct ReloadSignal(Option<Signal>);
+
+impl ReloadSignal {
+    fn listen() -> io::Result<Self> {
+        let mut hang_up = signal(SignalKind::hangup())?;
+        if !io::stdin().is_terminal() {
+            return Ok(Self(Some(hang_up)));
+        }
+        tokio::spawn(async move {
+            // Told once: the system and the shell may both send one, and a second signal to stop would cut turns short.
+            if hang_up.recv().await.is_some()
+                && let Err(error) = raise(SIGTERM)
+            {
+                tracing::error!(%error, "the terminal was closed, and the service goes on");
+            }
+        });
+        Ok(Self(None))
+    }
+
+    async fn arrived(&mut self) {
+        if let Some(signal) = &mut self.0
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        pending().await
     }
 }
 
@@ -421,7 +456,7 @@ async fn run_service(
                 }
                 break StopReason::Requested;
             }
-            Some(()) = signals.reload.recv() => adjustable.reload(said, service),
+            () = signals.reload.arrived() => adjustable.reload(said, service),
         }
     };
     match reason {

@@ -5,6 +5,7 @@ pub(crate) mod text;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use nix::unistd::Pid;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -47,12 +48,15 @@ pub(crate) struct ServiceStatus {
     pub(crate) running: bool,
     pub(crate) socket: PathBuf,
     data: PathBuf,
-    log: Option<PathBuf>,
+    pub(crate) log: Option<PathBuf>,
     /// The files that the system's manager has of it; none where it is not installed.
     installed: Vec<PathBuf>,
     manager: &'static str,
     gave_up: bool,
     failed_starts: Vec<FailedStart>,
+    /// The process that has the lock, though it does not answer, or listens no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<i32>,
     /// Why it says nothing, though it seems to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<String>,
@@ -75,6 +79,10 @@ impl ServiceStatus {
         };
         let Place { socket, data, log, is_managed } = place;
         let failed_starts = StartList::beside(&data).failed();
+        // One that was started by hand may have its realms somewhere else.
+        let data = service.as_ref().and_then(folder_of).unwrap_or(data);
+        let log = service.as_ref().and_then(log_of).unwrap_or(log);
+        let process = if service.is_none() { running::process(&socket) } else { None };
         Ok(Self {
             running: service.is_some(),
             socket,
@@ -83,6 +91,7 @@ impl ServiceStatus {
             manager: manager.system().manager(),
             gave_up: StartList::has_given_up(&failed_starts),
             failed_starts,
+            process: process.map(Pid::as_raw),
             silent,
             service,
             data,
@@ -92,6 +101,16 @@ impl ServiceStatus {
     pub(crate) fn to_json(&self) -> Value {
         json!(self)
     }
+}
+
+/// Where a service says that its realms are.
+fn folder_of(service: &Value) -> Option<PathBuf> {
+    service["store"]["folder"].as_str().map(PathBuf::from)
+}
+
+/// Where a service says that it logs, if it says anything about it.
+fn log_of(service: &Value) -> Option<Option<PathBuf>> {
+    service.get("log").map(|log| log.as_str().map(PathBuf::from))
 }
 
 pub(super) fn run(arguments: &StatusArguments) -> ExitCode {

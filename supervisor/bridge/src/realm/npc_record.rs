@@ -288,9 +288,9 @@ impl RecordedNpc {
         );
         let recorder = NpcRecorder::new(keeper, created_at, model, world_id.clone(), None);
         {
-            let mut recorded = recorder.lock();
-            recorded.setup = RecordedSetup::before(&said);
-            recorded.script = ScriptPosition::new(choice.script, script);
+            let mut state = recorder.lock();
+            state.setup = RecordedSetup::before(&said);
+            state.script = ScriptPosition::new(choice.script, script);
         }
         let setup = NpcSetup {
             persona: coding::persona(&params, "persona", ignored)?,

@@ -319,9 +319,9 @@ impl RecordedSession {
         let agent_tools = tools.read(&options)?;
         let recorder = SessionRecorder::new(keeper, created_at, &params, tools, None);
         {
-            let mut recorded = recorder.lock();
-            recorded.setup = RecordedSetup::before(&said);
-            recorded.script = ScriptPosition::new(choice.script, script);
+            let mut state = recorder.lock();
+            state.setup = RecordedSetup::before(&said);
+            state.script = ScriptPosition::new(choice.script, script);
         }
         let setup = AgentSetup {
             instructions,

@@ -1,11 +1,11 @@
 //! One service takes the place of another.
 
-use std::time::Duration;
+use std::{os::unix::net::UnixListener, time::Duration};
 
 use serde_json::json;
 
 use super::kit::{Home, start, within_patience};
-use crate::{ServiceConfig, ServiceLimits, StopReason};
+use crate::{ServiceConfig, ServiceError, ServiceLimits, StopReason};
 
 fn replacing(home: &Home) -> ServiceConfig {
     ServiceConfig { replace: true, ..home.config() }
@@ -72,6 +72,50 @@ async fn a_successor_that_dies_on_the_way_changes_nothing() {
     assert_eq!(other.call("service/status", json!({})).await.unwrap()["state"], "serving");
     other.finish().await;
     service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_one_removes_what_a_successor_that_was_killed_left_behind() {
+    let home = Home::new();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let beside = |pid: u32| home.path().join(format!("oam.sock.{pid}"));
+    let leave = |path: &std::path::Path| drop(UnixListener::bind(path).unwrap());
+    let living = beside(std::os::unix::process::parent_id());
+    let other = home.path().join(format!("other.sock.{}", dead.id()));
+    leave(&living);
+    leave(&other);
+
+    leave(&beside(dead.id()));
+    let first = home.start().await;
+    assert!(!beside(dead.id()).exists());
+    leave(&beside(dead.id()));
+    let second = start(replacing(&home)).await.unwrap();
+    within_patience(first.stopped()).await;
+    assert!(!beside(dead.id()).exists());
+    second.stop().await;
+
+    let listener = UnixListener::bind(beside(dead.id())).unwrap();
+    home.start().await.stop().await;
+    drop(listener);
+    assert!([beside(dead.id()), living, other].iter().all(|path| path.exists()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_successor_waits_for_the_lock_others_hear_that_a_service_serves() {
+    let home = Home::new();
+    let successor = tokio::net::UnixListener::bind(home.socket()).unwrap();
+    let starting = tokio::spawn(start(home.config()));
+    // It looks who is there, with the lock in its hands.
+    successor.accept().await.unwrap();
+    let mut lock = None;
+    super::kit::until(|| {
+        lock = oam_store::ProcessLock::take(&crate::paths::lock_file(&home.socket())).ok();
+        lock.is_some()
+    })
+    .await;
+    let error = within_patience(starting).await.unwrap().unwrap_err();
+    assert!(matches!(error, ServiceError::AlreadyRunning { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

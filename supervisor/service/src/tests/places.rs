@@ -11,6 +11,8 @@ use serde_json::json;
 use super::kit::{Home, start, within_patience};
 use crate::{Activation, Manager, ServiceConfig, StopReason};
 
+type Displace = fn(&Path);
+
 fn remove_socket(home: &Path) {
     fs::remove_file(home.join("oam.sock")).unwrap();
 }
@@ -45,7 +47,7 @@ fn reason(home: &Home, expected: &str) -> StopReason {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_nobody_finds_ends_and_another_one_serves() {
-    let rows: [(fn(&Path), &[&str]); 5] = [
+    let rows: [(Displace, &[&str]); 5] = [
         (remove_socket, &[SOCKET_GONE]),
         (replace_socket, &[SOCKET_GONE]),
         (replace_folder, &[DATA_GONE, SOCKET_GONE]),

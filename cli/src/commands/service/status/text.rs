@@ -12,16 +12,22 @@ const INDENTATION: usize = 12;
 
 pub(super) fn of(status: &ServiceStatus) -> String {
     let mut lines = Lines::default();
-    match (&status.service, &status.silent) {
-        (Some(service), _) => lines.add("Service", &running(service)),
-        (None, Some(silent)) => lines.add("Service", &format!("says nothing: {silent}")),
-        (None, None) if status.gave_up => {
+    match (&status.service, &status.silent, status.process) {
+        (Some(service), ..) => lines.add("Service", &running(service)),
+        (None, Some(silent), None) => lines.add("Service", &format!("says nothing: {silent}")),
+        (None, Some(silent), Some(process)) => {
+            lines.add("Service", &format!("process {process} says nothing: {silent}"));
+        }
+        (None, None, Some(process)) => {
+            lines.add("Service", &format!("ending: process {process} listens no more"));
+        }
+        (None, None, None) if status.gave_up => {
             lines.add("Service", "not running: it gave up after starts that failed");
         }
-        (None, None) if !status.installed.is_empty() => {
+        (None, None, None) if !status.installed.is_empty() => {
             lines.add("Service", "not running; it is started when a program connects");
         }
-        (None, None) => lines.add("Service", "not running"),
+        (None, None, None) => lines.add("Service", "not running"),
     }
     lines.add("Socket", &status.socket.display().to_string());
     if status.installed.is_empty() {
@@ -48,6 +54,13 @@ pub(super) fn of(status: &ServiceStatus) -> String {
 }
 
 fn to_do(status: &ServiceStatus) -> Option<&'static str> {
+    if status.process.is_some() {
+        return match (status.silent.is_some(), status.installed.is_empty()) {
+            (false, _) => None,
+            (true, true) => Some("oam service stop --kill, if it stays so, then: oam service start"),
+            (true, false) => Some("oam service restart, if it stays so"),
+        };
+    }
     match (status.running, status.gave_up, status.installed.is_empty()) {
         (false, true, _) => Some("Put right what the last start failed for, then: oam service start"),
         (true, ..) | (false, false, false) => None,
