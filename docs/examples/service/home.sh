@@ -1,8 +1,10 @@
-# A home of its own for what the documents show, so that nothing of yours is touched.
-HOME=$(mktemp -d)
-export HOME XDG_RUNTIME_DIR=$HOME/run XDG_STATE_HOME=$HOME/state XDG_CONFIG_HOME=$HOME/config
+# To be read by a shell of its own (source): gives what the documents show a home, which goes away with that shell.
+example_home=$(mktemp -d) || exit
+export HOME=$example_home
+export XDG_RUNTIME_DIR=$HOME/run XDG_STATE_HOME=$HOME/state XDG_CONFIG_HOME=$HOME/config
 mkdir "$XDG_RUNTIME_DIR"
-trap 'oam service stop >"$HOME/stopped" 2>&1; rm -rf "$HOME"' EXIT
+# Whatever becomes of HOME later, only this folder is deleted.
+trap 'oam service stop >"$example_home/stopped" 2>&1; rm -rf "$example_home"' EXIT
 case $(uname) in
     Darwin) data="$HOME/Library/Application Support/oam/data" ;;
     *) data=$XDG_STATE_HOME/oam ;;
