@@ -391,7 +391,7 @@ impl ReloadSignal {
         {
             return;
         }
-        pending().await
+        pending::<()>().await;
     }
 }
 

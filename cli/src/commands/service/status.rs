@@ -81,7 +81,10 @@ impl ServiceStatus {
         let failed_starts = StartList::beside(&data).failed();
         // One that was started by hand may have its realms somewhere else.
         let data = service.as_ref().and_then(folder_of).unwrap_or(data);
-        let log = service.as_ref().and_then(log_of).unwrap_or(log);
+        let log = match service.as_ref().and_then(|service| service.get("log")) {
+            Some(told) => told.as_str().map(PathBuf::from),
+            None => log,
+        };
         let process = if service.is_none() { running::process(&socket) } else { None };
         Ok(Self {
             running: service.is_some(),
@@ -106,11 +109,6 @@ impl ServiceStatus {
 /// Where a service says that its realms are.
 fn folder_of(service: &Value) -> Option<PathBuf> {
     service["store"]["folder"].as_str().map(PathBuf::from)
-}
-
-/// Where a service says that it logs, if it says anything about it.
-fn log_of(service: &Value) -> Option<Option<PathBuf>> {
-    service.get("log").map(|log| log.as_str().map(PathBuf::from))
 }
 
 pub(super) fn run(arguments: &StatusArguments) -> ExitCode {
