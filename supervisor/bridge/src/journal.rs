@@ -81,7 +81,8 @@ pub struct Appended {
 pub struct Durability {
     /// Every record up to this one is on disk.
     pub durable: Sequence,
-    /// Why the disk cannot be written at present. What was appended is kept, and written when that works again.
+    /// Why the disk cannot be written at present. What was appended is kept, and written when that works again: a failure
+    /// ends when `durable` goes on, and not otherwise.
     pub failure: Option<Arc<StorageFailure>>,
 }
 

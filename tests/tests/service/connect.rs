@@ -197,11 +197,14 @@ fn a_lost_service_ends_its_clients_with_1_and_says_so() {
     assert!(client.stderr().contains("the service is gone"), "{}", client.stderr());
 }
 
+/// Ends a client.
+type End = fn(&mut Oam);
+
 #[test]
 fn what_ends_a_bridge_of_ones_own_ends_a_client_in_the_same_way() {
     let home = Home::new();
     let _service = home.serve([]);
-    let ends: [(&str, fn(&mut Oam), i32); 4] = [
+    let ends: [(&str, End, i32); 4] = [
         ("end of input", |client| client.close_input(), 0),
         ("shutdown", |client| _ = client.ok("shutdown", Value::Null), 0),
         ("SIGTERM", |client| client.signal(Signal::SIGTERM), 0),

@@ -37,8 +37,8 @@ export interface ErrorDetails {
   invalid_request: {};
   /** All there if the request ended so many workers. */
   generation_failed: { workerCrashes?: number; reason?: "crash" | "hang" | "violation"; signal?: string };
-  /** The disk of a durable realm cannot be written. */
-  storage_failed: { path?: string; reason: string; retryable: boolean };
+  /** The disk of a durable realm cannot be written. `applied`: whether the change was made all the same, where that is known. */
+  storage_failed: { path?: string; reason: string; retryable: boolean; applied?: boolean };
   session_not_found: { session: string };
   session_exists: { session: string };
   session_limit: { limit: number };

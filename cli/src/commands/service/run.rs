@@ -11,7 +11,10 @@ use std::{
 };
 
 use clap::Args;
-use nix::sys::signal::{Signal::SIGTERM, raise};
+use nix::sys::signal::{
+    Signal::{SIGTERM, SIGXFSZ},
+    raise,
+};
 use oam_bridge::{BridgeConfig, ModelFactory, transport::stdio::StopSignals};
 use oam_logging::LevelHandle;
 use oam_service::{Activation, Service, ServiceConfig, ServiceLimits, StopReason, paths};
@@ -361,6 +364,8 @@ struct Signals {
 
 impl Signals {
     fn listen() -> io::Result<Self> {
+        // A file that may not grow (ulimit -f) is an error of who writes it, like a full disk. Unheard, the signal ends the process.
+        let _ = signal(SignalKind::from_raw(SIGXFSZ as i32))?;
         Ok(Self { stop: StopSignals::listen()?, reload: ReloadSignal::listen()? })
     }
 }

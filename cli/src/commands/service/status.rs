@@ -81,10 +81,7 @@ impl ServiceStatus {
         let failed_starts = StartList::beside(&data).failed();
         // One that was started by hand may have its realms somewhere else.
         let data = service.as_ref().and_then(folder_of).unwrap_or(data);
-        let log = match service.as_ref().and_then(|service| service.get("log")) {
-            Some(told) => told.as_str().map(PathBuf::from),
-            None => log,
-        };
+        let log = service.as_ref().map_or(log, log_of);
         let process = if service.is_none() { running::process(&socket) } else { None };
         Ok(Self {
             running: service.is_some(),
@@ -109,6 +106,11 @@ impl ServiceStatus {
 /// Where a service says that its realms are.
 fn folder_of(service: &Value) -> Option<PathBuf> {
     service["store"]["folder"].as_str().map(PathBuf::from)
+}
+
+/// Where a service says that it logs; `None` is its standard error.
+fn log_of(service: &Value) -> Option<PathBuf> {
+    service["log"].as_str().map(PathBuf::from)
 }
 
 pub(super) fn run(arguments: &StatusArguments) -> ExitCode {

@@ -99,7 +99,7 @@ impl BridgeError {
     /// The disk cannot be written: the change was not made.
     pub fn storage_failed(failure: &StorageFailure) -> Self {
         let message = format!("Nothing was changed: it could not be written to disk ({}).", failure.reason);
-        Self::storage(message, failure)
+        Self::storage(message, failure).with("applied", false)
     }
 
     /// The disk cannot be written, but the change was made, and will be on disk when that works again.
@@ -109,15 +109,15 @@ impl BridgeError {
              the disk takes it; until then changes are refused.",
             failure.reason
         );
-        Self::storage(message, failure)
+        Self::storage(message, failure).with("applied", true)
     }
 
-    /// The journal did not take what the request changed, and never will: only memory has it, as long as somebody is in
-    /// the realm.
+    /// The journal did not take what some request changed, and never will: only memory has it, as long as somebody is in
+    /// the realm. Of this request it may have taken all, nothing, or the first changes.
     pub(crate) fn change_lost(failure: &StorageFailure) -> Self {
         let message = format!(
-            "The change was made but could not be written down and is lost ({}). The connection ends; connect again \
-             to go on with what was written.",
+            "A change could not be written down and is lost ({}); whether it is this one is not known. The connection \
+             ends; connect again to go on with what was written.",
             failure.reason
         );
         Self::storage(message, failure)
@@ -320,17 +320,21 @@ mod tests {
     }
 
     #[test]
-    fn a_storage_failure_names_path_and_reason() {
-        let nowhere = StorageFailure { path: None, ..full_disk() };
+    fn a_storage_failure_tells_where_why_and_whether_the_change_was_made() {
+        let nowhere = &StorageFailure { path: None, ..full_disk() };
         let cases = [
             (
-                full_disk(),
-                json!({"path": "/data/realms.db", "reason": "the disk is full", "retryable": true}),
+                BridgeError::from(full_disk()),
+                json!({"path": "/data/realms.db", "reason": "the disk is full", "retryable": true, "applied": false}),
             ),
-            (nowhere, json!({"reason": "the disk is full", "retryable": true})),
+            (
+                BridgeError::not_yet_stored(nowhere),
+                json!({"reason": "the disk is full", "retryable": true, "applied": true}),
+            ),
+            (BridgeError::change_lost(nowhere), json!({"reason": "the disk is full", "retryable": true})),
         ];
-        for (failure, data) in cases {
-            assert_eq!(Value::Object(BridgeError::from(failure).data), data);
+        for (error, data) in cases {
+            assert_eq!(Value::Object(error.data), data);
         }
     }
 

@@ -36,7 +36,11 @@ impl Disk {
         self.durability.send_replace(Durability { durable: Sequence(sequence), failure: None });
     }
 
+    /// Something was to be written and could not be.
     fn fails(&self, reason: &str) {
+        if self.last() <= self.durability().durable {
+            self.change();
+        }
         let failure = StorageFailure { path: None, reason: reason.to_owned() };
         self.durability.send_modify(|now| now.failure = Some(Arc::new(failure)));
     }
@@ -257,7 +261,7 @@ async fn the_error_says_that_the_change_was_made() {
     );
     assert_eq!(
         error["data"],
-        json!({"code": "storage_failed", "reason": "the disk is full", "retryable": true})
+        json!({"code": "storage_failed", "reason": "the disk is full", "retryable": true, "applied": true})
     );
 }
 
@@ -366,6 +370,12 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
 struct Pushed {
     text: String,
     change: u64,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recovery_that_nobody_saw_ends_the_wait_for_it() {
+    use Action::{Answer, Change, Fail, Take, Wait, Write};
+    play(vec![Change, Answer, Write, Fail, Wait, Write, Fail, Change, Answer, Take], 0).await.unwrap();
 }
 
 proptest! {

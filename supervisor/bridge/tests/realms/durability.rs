@@ -1,10 +1,10 @@
 //! What a durable realm is after the process that had it has ended.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use crate::support::{Client, Directory, Rewriting, changes, look, said, scripted, seen};
+use crate::support::{Client, Directory, Message, Rewriting, changes, look, said, scripted, seen};
 use oam_bridge::{BridgeConfig, Journal, ObjectKind, ObjectName, RealmLoader};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const REALM: &str = "valley";
 
@@ -148,6 +148,86 @@ async fn a_full_disk_refuses_changes_and_still_shows_what_there_is() {
     directory.journal(REALM).recover();
     client.call("session/respond", json!({"session": "gorm", "prompt": "Hm?"})).await;
     check(&directory, &mut client, "the disk has room again").await;
+}
+
+/// What happens while an NPC is in the middle of a turn that makes it like the player.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    /// The disk fails, and the journal refuses even what is under way.
+    RecordsAreRefused,
+    DiskFails,
+    DiskFailsForAMoment,
+    DiskFailsAndTurnIsCancelled,
+    DiskFailsAndClientLeaves,
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_a_change_is_so() {
+    let cases = [
+        (Meanwhile::Nothing, json!("done"), 5),
+        (Meanwhile::RecordsAreRefused, json!({"storage_failed": null}), 0),
+        (Meanwhile::DiskFails, json!({"storage_failed": true}), 5),
+        (Meanwhile::DiskFailsForAMoment, json!("done"), 5),
+        (Meanwhile::DiskFailsAndTurnIsCancelled, json!({"cancelled": null}), 0),
+        (Meanwhile::DiskFailsAndClientLeaves, json!({"cancelled": null}), 0),
+    ];
+    for (meanwhile, expected, relationship) in cases {
+        let directory = Directory::new(Rewriting::Never);
+        let (mut player, mut other) = (directory.client_in(REALM).await, directory.client_in(REALM).await);
+        let (turn, call) = turn_that_looks_around(&mut player).await;
+        let journal = directory.journal(REALM);
+        if meanwhile != Meanwhile::Nothing {
+            journal.fail(meanwhile == Meanwhile::RecordsAreRefused);
+            let refused = other.send("npc/reset", &json!({"npc": "mira", "clearMemory": true}));
+            assert_eq!(
+                outcome(&other.response(refused).await),
+                json!({"storage_failed": false}),
+                "{meanwhile:?}"
+            );
+        }
+        match meanwhile {
+            Meanwhile::DiskFailsAndTurnIsCancelled => {
+                other.call("npc/cancel", json!({"npc": "mira"})).await;
+            }
+            Meanwhile::DiskFailsAndClientLeaves => player.bridge.shut_down().await,
+            _ => player.say(&json!({"jsonrpc": "2.0", "id": call, "result": {"output": "a ring"}})),
+        }
+        if meanwhile == Meanwhile::DiskFailsForAMoment {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            journal.recover();
+        }
+        assert_eq!(outcome(&player.response(turn).await), expected, "{meanwhile:?}");
+        journal.recover();
+        let mut revived = directory.after_a_crash().client_in(REALM).await;
+        let npcs = revived.call("npc/list", json!({})).await;
+        assert_eq!(npcs["npcs"][0]["relationship"], relationship, "{meanwhile:?}");
+    }
+}
+
+/// Has an NPC begin the turn; returns the ids of the request and of the open call.
+async fn turn_that_looks_around(player: &mut Client) -> (u64, Value) {
+    let call = |name, arguments| json!({"toolCalls": [{"name": name, "arguments": arguments}]});
+    let steps = json!([
+        call("look", json!({})),
+        call("change_relationship", json!({"delta": 5, "reason": "a gift"})),
+        said("Thanks."),
+    ]);
+    let options = json!({"memoryTools": "all", "toolTimeoutSeconds": 0});
+    let mira = json!({"npc": "mira", "persona": {"name": "Mira"}, "tools": [look()], "options": options,
+        "model": scripted(&steps)});
+    player.call("npc/create", mira).await;
+    let turn = player.send("npc/talk", &json!({"npc": "mira", "line": "For you."}));
+    let mut call = player.next(|message| message["method"] == "tool/call").await;
+    (turn, call["id"].take())
+}
+
+/// `done`, or the stable code of the error with what it says of the change.
+fn outcome(response: &Message) -> Value {
+    match response.get("error") {
+        Some(error) => json!({error["data"]["code"].as_str().unwrap(): error["data"]["applied"]}),
+        None => json!("done"),
+    }
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ struct Journal(Mutex<Vec<Record>>);
 enum Record {
     Turn { start: usize, said: SavedTranscript, memory: Option<Memory> },
     Compacted { first_kept: Option<EntryId>, setup: Option<SavedSetup>, summary: String },
-    Revised(NpcDraft),
+    Revised(Box<NpcDraft>),
     Reset { setup: Option<SavedSetup>, clear_memory: bool },
 }
 
@@ -36,7 +36,7 @@ impl NpcKeeper for Journal {
             NpcChange::Compacted { first_kept, setup, summary } => {
                 Record::Compacted { first_kept, setup, summary: summary.to_owned() }
             }
-            NpcChange::Revised(draft) => Record::Revised(draft.clone()),
+            NpcChange::Revised(draft) => Record::Revised(Box::new(draft.clone())),
             NpcChange::Reset { setup, clear_memory } => Record::Reset { setup, clear_memory },
         });
     }
@@ -63,7 +63,7 @@ impl Records {
                 self.said.compact(first_kept.as_ref(), setup.clone());
                 self.draft.memory.summary = Some(summary.clone());
             }
-            Record::Revised(draft) => self.draft = draft.clone(),
+            Record::Revised(draft) => self.draft = NpcDraft::clone(draft),
             Record::Reset { setup, clear_memory } => {
                 self.said.compact(None, setup.clone());
                 if *clear_memory {

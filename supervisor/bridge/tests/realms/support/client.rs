@@ -52,9 +52,14 @@ impl Client {
         }
     }
 
+    /// The response to the request with this id.
+    pub(crate) async fn response(&mut self, id: u64) -> Message {
+        self.next(|message| message["id"] == id && message.get("method").is_none()).await
+    }
+
     /// The answer to the request with this id: its result, or the stable code of its error.
     pub(crate) async fn answer(&mut self, id: u64) -> Result<Value, String> {
-        let mut message = self.next(|message| message["id"] == id && message.get("method").is_none()).await;
+        let mut message = self.response(id).await;
         match message.get("error") {
             Some(error) => Err(error["data"]["code"].as_str().unwrap().to_owned()),
             None => Ok(message["result"].take()),

@@ -1,4 +1,4 @@
-//! A journal in memory, on which everything is durable at once.
+//! A journal in memory, on which everything is durable at once as long as its disk does not fail.
 
 use std::{
     fmt,
@@ -7,6 +7,7 @@ use std::{
 
 use oam_agent::BoxFuture;
 use oam_bridge::journal::{Appended, Durability, Journal, ObjectName, Sequence, StorageFailure};
+use tokio::sync::watch;
 
 /// When a journal asks for snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub(crate) enum Entry {
 pub(crate) struct MemoryJournal {
     rewriting: Rewriting,
     state: Mutex<State>,
+    durability: watch::Sender<Durability>,
 }
 
 #[derive(Default, Clone)]
@@ -40,13 +42,14 @@ struct State {
 
 impl MemoryJournal {
     pub(crate) fn new(rewriting: Rewriting) -> Arc<Self> {
-        Arc::new(Self { rewriting, state: Mutex::default() })
+        Arc::new(Self { rewriting, state: Mutex::default(), durability: watch::Sender::default() })
     }
 
     /// Another journal with the same entries.
     pub(crate) fn copy(&self) -> Arc<Self> {
         let state = State { failure: None, refuses: false, ..self.state().clone() };
-        Arc::new(Self { rewriting: self.rewriting, state: Mutex::new(state) })
+        let durability = watch::Sender::new(state.durability(Sequence::default()));
+        Arc::new(Self { rewriting: self.rewriting, state: Mutex::new(state), durability })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -72,11 +75,17 @@ impl MemoryJournal {
         let mut state = self.state();
         state.failure = Some(StorageFailure { path: None, reason: "the disk is full".to_owned() });
         state.refuses = refuses;
+        self.tell(&state);
     }
 
     pub(crate) fn recover(&self) {
         let mut state = self.state();
         (state.failure, state.refuses) = (None, false);
+        self.tell(&state);
+    }
+
+    fn tell(&self, state: &State) {
+        self.durability.send_modify(|now| *now = state.durability(now.durable));
     }
 }
 
@@ -87,6 +96,11 @@ impl fmt::Debug for MemoryJournal {
 }
 
 impl State {
+    fn durability(&self, before: Sequence) -> Durability {
+        let durable = if self.failure.is_some() { before } else { Sequence(self.last) };
+        Durability { durable, failure: self.failure.clone().map(Arc::new) }
+    }
+
     fn taken(&mut self) -> Result<Sequence, StorageFailure> {
         match &self.failure {
             Some(failure) if self.refuses => Err(failure.clone()),
@@ -111,6 +125,7 @@ impl Journal for MemoryJournal {
             Some((_, entries)) => entries.push(entry),
             None => state.objects.push((object.clone(), vec![entry])),
         }
+        self.tell(&state);
         Ok(Appended { sequence, rewrite_due: self.rewriting == Rewriting::Always })
     }
 
@@ -125,8 +140,10 @@ impl Journal for MemoryJournal {
 
     fn remove(&self, object: &ObjectName) -> Result<Sequence, StorageFailure> {
         let mut state = self.state();
+        let removed = state.taken()?;
         state.objects.retain(|(name, _)| name != object);
-        state.taken()
+        self.tell(&state);
+        Ok(removed)
     }
 
     fn last(&self) -> Sequence {
@@ -134,11 +151,13 @@ impl Journal for MemoryJournal {
     }
 
     fn durability(&self) -> Durability {
-        Durability { durable: self.last(), failure: None }
+        self.durability.borrow().clone()
     }
 
-    fn changed<'a>(&'a self, _: &'a Durability) -> BoxFuture<'a, Durability> {
-        // What is durable at once is never waited for.
-        Box::pin(std::future::pending())
+    fn changed<'a>(&'a self, seen: &'a Durability) -> BoxFuture<'a, Durability> {
+        let mut news = self.durability.subscribe();
+        Box::pin(
+            async move { news.wait_for(|now| now != seen).await.expect("the sender is borrowed").clone() },
+        )
     }
 }

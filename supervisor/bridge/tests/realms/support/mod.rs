@@ -7,7 +7,7 @@ mod journal;
 mod view;
 
 pub(crate) use changes::{changes, look, said, scripted};
-pub(crate) use client::Client;
+pub(crate) use client::{Client, Message};
 pub(crate) use directory::Directory;
 pub(crate) use journal::{Entry, MemoryJournal, Rewriting};
 pub(crate) use view::seen;

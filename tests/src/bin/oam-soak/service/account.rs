@@ -28,13 +28,20 @@ pub(super) trait Kind {
     fn check(state: Option<&mut Self::State>, change: &Self::Change, answer: &Value) -> Result<(), String>;
 }
 
+struct Pending<C> {
+    ticket: Ticket,
+    change: C,
+    /// Its answer says that it was made and is not on disk yet.
+    is_made: bool,
+}
+
 /// The account of one object.
 pub(super) struct Account<K: Kind> {
     pub(super) id: String,
     /// After all that was answered.
     pub(super) settled: Option<K::State>,
-    /// Asked for since, in order.
-    pending: VecDeque<(Ticket, K::Change)>,
+    /// Asked for since, in order, and not refused.
+    pending: VecDeque<Pending<K::Change>>,
     /// Something was refused since the start of the service, so what was asked for behind it may not make sense.
     has_refused: bool,
     /// What was asked and answered since the start of the service, for whoever looks for the cause of a failure.
@@ -48,7 +55,7 @@ impl<K: Kind> Account<K> {
 
     pub(super) fn asked(&mut self, ticket: Ticket, change: K::Change) {
         self.tell(format!("{ticket} asks for {change:?}"));
-        self.pending.push_back((ticket, change));
+        self.pending.push_back(Pending { ticket, change, is_made: false });
     }
 
     fn tell(&mut self, mut line: String) {
@@ -60,7 +67,20 @@ impl<K: Kind> Account<K> {
     /// After all that was asked for, if nothing goes wrong.
     pub(super) fn planned(&self) -> Option<K::State> {
         let mut state = self.settled.clone();
-        self.pending.iter().for_each(|(_, change)| K::apply(&mut state, change));
+        self.pending.iter().for_each(|pending| K::apply(&mut state, &pending.change));
+        state
+    }
+
+    /// Whether answers are missing.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.pending.iter().any(|pending| !pending.is_made)
+    }
+
+    /// After all that was answered, if it is not lost.
+    pub(super) fn made(&self) -> Option<K::State> {
+        let mut state = self.settled.clone();
+        let made = self.pending.iter().filter(|pending| pending.is_made);
+        made.for_each(|pending| K::apply(&mut state, &pending.change));
         state
     }
 
@@ -68,7 +88,7 @@ impl<K: Kind> Account<K> {
     pub(super) fn possible(&self) -> Vec<Option<K::State>> {
         let mut state = self.settled.clone();
         let mut possible = vec![state.clone()];
-        for (_, change) in &self.pending {
+        for Pending { change, .. } in &self.pending {
             K::apply(&mut state, change);
             possible.push(state.clone());
         }
@@ -89,21 +109,21 @@ impl<K: Kind> Account<K> {
     }
 
     fn settle(&mut self, ticket: Ticket, answer: &Result<Value, RpcError>) -> Result<(), String> {
-        let Some(at) = self.pending.iter().position(|(pending, _)| *pending == ticket) else {
+        let Some(at) = self.pending.iter().position(|pending| pending.ticket == ticket) else {
             // A deletion that was sent behind it has been answered before it.
             return Ok(());
         };
         match answer {
             Ok(answer) => {
-                for (_, change) in self.pending.drain(..at) {
+                for Pending { change, .. } in self.pending.drain(..at) {
                     K::apply(&mut self.settled, &change);
                 }
-                if let Some((_, change)) = self.pending.pop_front() {
+                if let Some(Pending { change, .. }) = self.pending.pop_front() {
                     K::apply(&mut self.settled, &change);
                     K::check(self.settled.as_mut(), &change, answer)?;
                 }
             }
-            Err(error) if is_made(error) => {}
+            Err(error) if is_made(error) => self.pending[at].is_made = true,
             Err(error) if is_refused(error) || (self.has_refused && is_misplaced(error)) => {
                 self.pending.remove(at);
                 self.has_refused |= error.name == "storage_failed";
@@ -124,12 +144,12 @@ impl<K: Kind> Account<K> {
 
 /// It changed the object and will be on disk as soon as the disk can be written.
 fn is_made(error: &RpcError) -> bool {
-    error.name == "storage_failed" && error.message.starts_with("The change was made")
+    error.name == "storage_failed" && error.data["applied"] == true
 }
 
 /// It changed nothing.
 fn is_refused(error: &RpcError) -> bool {
-    matches!(&*error.name, "storage_failed" | "cancelled")
+    error.name == "cancelled" || error.name == "storage_failed" && error.data["applied"] == false
 }
 
 /// The object is there, or is not, against what the client thought.

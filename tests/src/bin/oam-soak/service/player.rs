@@ -311,6 +311,9 @@ impl Player {
             }
             4..7 => {
                 let at = self.rng.usize(..self.sessions.len());
+                if self.sessions[at].must_wait() {
+                    return self.change_member(wire, mark);
+                }
                 let (change, method, params) = self.sessions[at].next(&mut self.rng, mark, size);
                 self.sessions[at].asked(ticket, change);
                 self.request(wire, Place::Session(at), method, &params)?;
@@ -321,13 +324,15 @@ impl Player {
                 self.npc.asked(ticket, change);
                 self.request(wire, Place::Npc, method, &params)?;
             }
-            _ => {
-                self.member.asked = mark;
-                let params = json!({"world": SHARED, "path": format!("m{}", self.number), "value": mark});
-                self.request(wire, Place::Shared(mark), "world/set", &params)?;
-            }
+            _ => return self.change_member(wire, mark),
         }
         Ok(())
+    }
+
+    fn change_member(&mut self, wire: &mut Wire, mark: u64) -> Result<(), Gone> {
+        self.member.asked = mark;
+        let params = json!({"world": SHARED, "path": format!("m{}", self.number), "value": mark});
+        self.request(wire, Place::Shared(mark), "world/set", &params).map(drop)
     }
 
     fn hear(
@@ -414,6 +419,7 @@ impl Player {
 fn check_storage_failure(error: &RpcError) -> Result<(), String> {
     let is_clear = error.code == -32015
         && error.data["retryable"] == true
+        && error.data["applied"].is_boolean()
         && error.data["reason"].as_str().is_some_and(|reason| !reason.is_empty())
         && error.message.contains("disk");
     if is_clear { Ok(()) } else { Err(format!("not clear: {error:?}")) }

@@ -25,9 +25,7 @@ impl Server {
     /// Starts the service over this folder.
     pub(super) fn start(folder: &Path) -> Self {
         let (socket, log) = (folder.join("oam.sock"), folder.join("oam.log"));
-        // Writing beyond a limit is an error then, instead of a signal.
-        let mut command = Command::new("sh");
-        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(oam_binary());
+        let mut command = Command::new(oam_binary());
         command.args(["service", "run", "--log-level", "warning"]);
         command.arg("--socket").arg(&socket).arg("--data").arg(data(folder)).arg("--log-file").arg(&log);
         // Nothing of this machine's own oam is to be touched.

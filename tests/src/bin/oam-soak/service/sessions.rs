@@ -198,6 +198,12 @@ impl Account<Sessions> {
         }
     }
 
+    /// Whether a request has to be answered before the next: as long as something is not known of the session, what is asked for
+    /// behind a request that is refused goes wrong in ways that nobody foretells.
+    pub(super) fn must_wait(&self) -> bool {
+        self.is_waiting() && self.made().is_some_and(|session| session.unknown != Unknown::Nothing)
+    }
+
     /// A call of the tool with this number, which may be of a turn that was not answered yet.
     pub(super) fn called(&self, number: u64) -> Result<(), String> {
         let is_over =
