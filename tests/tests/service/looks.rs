@@ -178,6 +178,20 @@ fn a_hang_up_reads_the_settings_again() {
 }
 
 #[test]
+fn a_settings_file_does_not_say_where_the_service_is() {
+    let home = Home::new();
+    let settings = home.path("service.json");
+    for place in ["socket", "data", "config", "log-file"] {
+        fs::write(&settings, json!({place: "/elsewhere"}).to_string()).unwrap();
+        let told = home.run(["service", "run", "--config", settings.to_str().unwrap()]);
+        assert_eq!(told.code, Some(2), "{told:?}");
+        let reason = format!("service.json: \"{place}\" cannot be set in the file: others would not find");
+        assert!(told.stderr.contains(&reason), "{told:?}");
+        assert!(told.stderr.contains(&format!("give the flag --{place}")), "{told:?}");
+    }
+}
+
+#[test]
 fn a_restart_hands_over_to_a_new_process() {
     let home = Home::new();
     assert_eq!(home.run(["service", "start"]).code, Some(0));

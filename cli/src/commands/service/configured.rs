@@ -3,14 +3,15 @@
 use std::{collections::BTreeSet, env, ffi::OsString};
 
 use clap::{CommandFactory, Parser};
-use oam_service::{Settings, paths};
+use oam_service::{Settings, SettingsError, paths};
 
 use super::run::{RunArguments, absolute};
 use crate::failure::Failure;
 
-/// What only the command line says: where the service is, so that others find it, and how it was started.
-const NOT_IN_THE_FILE: [&str; 7] =
-    ["socket", "data", "config", "log-file", "replace", "managed", "own-session"];
+/// Where the service is. Only the command line says so, or others would not find it.
+const PLACES: [&str; 4] = ["socket", "data", "config", "log-file"];
+/// How the service was started.
+const MANNERS: [&str; 3] = ["replace", "managed", "own-session"];
 /// What a reload changes. Everything else is about workers, which are started once.
 const RELOADED: [&str; 8] = [
     "max-connections",
@@ -51,8 +52,7 @@ impl Configured {
         }
         let known = known();
         let known: Vec<_> = known.iter().map(String::as_str).collect();
-        let file =
-            Settings::read(&path, &known).map_err(|error| Failure::invalid_input(error.to_string()))?;
+        let file = Settings::read(&path, &known).map_err(|error| Failure::invalid_input(refusal(&error)))?;
         let words = file.arguments().into_iter().map(OsString::from);
         let arguments = parsed(words.clone())
             .map_err(|failure| failure.about(&path.display().to_string()))
@@ -65,6 +65,17 @@ pub(super) fn needs_restart(setting: &str) -> bool {
     !RELOADED.contains(&setting)
 }
 
+/// What is wrong with a file.
+fn refusal(error: &SettingsError) -> String {
+    match error {
+        SettingsError::Unknown { path, name, .. } if PLACES.contains(&name.as_str()) => format!(
+            "{}: \"{name}\" cannot be set in the file: others would not find the service; give the flag --{name}",
+            path.display()
+        ),
+        other => other.to_string(),
+    }
+}
+
 /// What this process was told behind `oam service run`.
 fn words_of_process() -> impl Iterator<Item = OsString> {
     env::args_os().skip(3)
@@ -74,7 +85,7 @@ fn words_of_process() -> impl Iterator<Item = OsString> {
 fn known() -> BTreeSet<String> {
     let command = RunLine::command();
     let flags = command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned);
-    flags.filter(|flag| !NOT_IN_THE_FILE.contains(&flag.as_str())).collect()
+    flags.filter(|flag| !PLACES.iter().chain(&MANNERS).any(|name| name == flag)).collect()
 }
 
 /// The arguments that these words say. The failure is in a line or two, without usage.
@@ -93,7 +104,7 @@ mod tests {
         for name in RELOADED {
             assert!(known.contains(name), "{name}");
         }
-        for name in NOT_IN_THE_FILE {
+        for name in PLACES.iter().chain(&MANNERS).copied() {
             assert!(!known.contains(name), "{name}");
         }
         assert!(known.contains("worker") && needs_restart("worker"));
