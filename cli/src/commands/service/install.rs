@@ -35,7 +35,7 @@ const INSTALL_EXAMPLES: &str = "\
 Examples:
   oam service install
   oam service install --print --for macos
-  oam service install -- --worker "'/opt/my worker/run' --fast" --idle-exit 600
+  oam service install -- --worker \"'/opt/my worker/run' --fast\" --idle-exit 600
 
 On macOS it writes a LaunchAgent for launchd, on Linux two units for systemd. It is started with this
 program, these arguments and this PATH; other variables are not handed on. Installing again changes
