@@ -60,6 +60,11 @@ impl Installation {
         })
     }
 
+    /// Whether what it starts is on this machine. What is only shown may be for another one.
+    pub(crate) fn expect_here(&self) -> Result<(), Failure> {
+        parsed(self.arguments.iter().map(OsString::from))?.expect_worker()
+    }
+
     /// The whole command line. Fails for what the files of a manager cannot hold.
     pub(super) fn words(&self) -> Result<Vec<String>, Failure> {
         let program = self.program.to_str().ok_or_else(|| {
@@ -89,6 +94,14 @@ pub(crate) fn arguments_of(words: &[String]) -> Result<RunArguments, Failure> {
 }
 
 impl RunArguments {
+    /// Whether the worker's program is on this machine.
+    fn expect_worker(&self) -> Result<(), Failure> {
+        match self.worker() {
+            Some(command) => worker::command_in(command).map(drop).map_err(unusable_worker),
+            None => Ok(()),
+        }
+    }
+
     /// How long it may take to end, in whole seconds: turns, and then the last answers, the disk and the workers.
     pub(super) fn exit_time(&self) -> Duration {
         let time = self.drain() + AFTER_DRAIN;
@@ -111,7 +124,7 @@ impl RunArguments {
             ));
         }
         let Some(command) = self.worker() else { return Ok(()) };
-        let command = worker::command_in(command).map_err(|error| Failure::usage(error.at("--worker")))?;
+        let command = worker::words_of(command).map_err(unusable_worker)?;
         if command.program.is_relative() && command.program.components().count() > 1 {
             return Err(Failure::usage(format!(
                 "--worker {}: the service is started from anywhere; name the whole path, from /",
@@ -120,6 +133,10 @@ impl RunArguments {
         }
         Ok(())
     }
+}
+
+fn unusable_worker(error: worker::CommandError) -> Failure {
+    Failure::usage(error.at("--worker"))
 }
 
 /// What a property list cannot hold, and nobody means, is refused everywhere.

@@ -18,13 +18,18 @@ pub const INSTALLED: &str = "oam-worker-swift";
 
 /// The command in a command line, whose program is one that can be started.
 pub fn command_in(command_line: &str) -> Result<WorkerCommand, CommandError> {
+    let command = words_of(command_line)?;
+    check(&command)?;
+    Ok(command)
+}
+
+/// The same without a look at whether the program is there: it may be meant for another machine.
+pub fn words_of(command_line: &str) -> Result<WorkerCommand, CommandError> {
     let words = shell_words::split(command_line)
         .map_err(|error| CommandError::Unusable(format!("{command_line}: {error}")))?;
     let mut words = words.into_iter();
     let program = words.next().ok_or(CommandError::Empty)?;
-    let command = WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() };
-    check(&command)?;
-    Ok(command)
+    Ok(WorkerCommand { program: program.into(), arguments: words.map(Into::into).collect() })
 }
 
 /// The command in [`VARIABLE`]; `None` where it is not set, or empty. The error is a sentence without its end.

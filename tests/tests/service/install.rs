@@ -173,8 +173,7 @@ fn what_would_not_mean_the_same_elsewhere_is_refused() {
         (&["--data", "realms"][..], "--data realms: "),
         (&["--socket", "./oam.sock"], "--socket ./oam.sock: "),
         (&["--log-file", "oam.log"], "--log-file oam.log: "),
-        (&["--worker", "./worker"], "there is no program ./worker"),
-        (&["--worker", "/nowhere/worker"], "there is no program /nowhere/worker"),
+        (&["--worker", "./worker"], "--worker ./worker: the service is started from anywhere"),
         (&["--replace"], "--replace"),
         (&["--socket", "/run/a\nb"], "a unit cannot hold this path"),
         (&["--nothing"], "'--nothing'"),
@@ -184,11 +183,33 @@ fn what_would_not_mean_the_same_elsewhere_is_refused() {
         assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told:?}");
         assert!(told.stderr.contains(part), "{part}: {told:?}");
     }
-    let warned = home.fake("systemctl", WILLING);
-    let mut command = home.program(oam_binary());
-    command.args(["service", "install"]).env("OAM_WORKER", "my-worker").env("PATH", warned);
-    let told = ended(command);
-    assert!(told.stderr.contains("OAM_WORKER is set here"), "{told:?}");
+}
+
+#[test]
+fn variables_that_the_service_does_not_get_are_told() {
+    let home = Home::new();
+    let bin = home.fake("systemctl", WILLING);
+    for arguments in [&["service", "install"][..], &["service", "install", "--print", "--for", "macos"]] {
+        let mut command = home.program(oam_binary());
+        command.args(arguments).env("OAM_WORKER", "my-worker").env("PATH", &bin);
+        let told = ended(command);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert!(told.stderr.contains("OAM_WORKER is set here"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_worker_must_be_there_to_be_installed_and_not_to_be_shown() {
+    let home = Home::new();
+    let worker = ["--", "--worker", "/opt/elsewhere/worker"];
+    for shown in [&["--print"][..], &["--print", "--for", "macos"], &["--print", "--for", "linux"]] {
+        let told = home.run([&["service", "install"], shown, &worker].concat());
+        assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
+        assert!(told.stdout.contains("/opt/elsewhere/worker"), "{told:?}");
+    }
+    let told = home.run([&["service", "install"], &worker[..]].concat());
+    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told:?}");
+    assert!(told.stderr.contains("there is no program /opt/elsewhere/worker"), "{told:?}");
 }
 
 #[test]

@@ -59,18 +59,21 @@ pub(super) fn install(arguments: &InstallArguments) -> Result<(), Failure> {
     let manager = Manager::of(arguments.system.unwrap_or(System::here()))?;
     let installation = Installation::new(arguments.arguments.clone(), &manager)?;
     let stdout = Console::stdout();
+    if !arguments.print {
+        installation.expect_here()?;
+        manager.expect_manager()?;
+    }
+    for variable in Installation::variables_not_handed_on() {
+        Console::stderr().warning(&format!(
+            "{variable} is set here, and the service does not get it; say it behind --, such as --worker CMD"
+        ));
+    }
     if arguments.print {
         for (index, file) in manager.files(&installation)?.iter().enumerate() {
             let gap = if index == 0 { "" } else { "\n" };
             stdout.write(&format!("{gap}# {}\n{}", file.path.display(), file.content));
         }
         return Ok(());
-    }
-    manager.expect_manager()?;
-    for variable in Installation::variables_not_handed_on() {
-        Console::stderr().warning(&format!(
-            "{variable} is set here, and the service does not get it; say it behind --, such as --worker CMD"
-        ));
     }
     // The manager is to listen where somebody else does. Where it listens already, to connect would start the service.
     if !manager.is_running()
