@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use oam_tests::{Watchdog, oam_binary, script::endless, terminal::Terminal};
 use serde_json::{Value, json};
 
-use crate::home::Home;
+use crate::home::{Home, ended};
 
 #[test]
 fn the_status_tells_of_connections_realms_and_workers() {
@@ -204,6 +204,28 @@ fn a_restart_hands_over_to_a_new_process() {
         let told = home.run(["service", "stop"]);
         assert_eq!((told.code, told.stdout.as_str()), (Some(0), expected), "{told:?}");
     }
+}
+
+#[test]
+fn a_start_tells_whether_the_service_ran_before() {
+    let home = Home::new();
+    for expected in ["The service runs: process ", "The service runs already: process "] {
+        let told = home.run(["service", "start"]);
+        assert_eq!(told.code, Some(0), "{told:?}");
+        assert!(told.stdout.starts_with(expected), "{told:?}");
+    }
+}
+
+#[test]
+fn a_restart_that_fails_tells_who_still_serves() {
+    let home = Home::new();
+    let service = home.serve([]);
+    let mut command = home.program(oam_binary());
+    command.args(["service", "restart"]).env("OAM_WORKER", "/nowhere/worker");
+    let told = ended(command);
+    assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{told:?}");
+    assert!(told.stderr.contains("there is no program /nowhere/worker"), "{told:?}");
+    assert!(told.stderr.ends_with(&format!("Process {} still serves.\n", service.child.id())), "{told:?}");
 }
 
 #[test]

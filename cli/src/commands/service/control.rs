@@ -2,6 +2,7 @@
 //! elsewhere.
 
 use clap::Args;
+use serde_json::Value;
 
 use super::{Place, SocketArgument};
 use crate::{
@@ -72,12 +73,13 @@ Exit codes: 0 it runs; 1 it does not, and why.";
 pub(super) fn start(arguments: &StartArguments) -> Result<(), Failure> {
     let manager = Manager::of_this_system()?;
     let place = arguments.socket.place(&manager)?;
+    let before = place.status(&manager)?;
     StartList::beside(&place.data).forget();
     if place.is_managed {
         manager.start()?;
     }
     connect(arguments.socket.named().as_deref())?;
-    tell_running(&place)
+    tell_running(&place, before.as_ref())
 }
 
 pub(super) fn stop(arguments: &StopArguments) -> Result<(), Failure> {
@@ -108,11 +110,12 @@ pub(super) fn restart(arguments: &RestartArguments) -> Result<(), Failure> {
         manager.restart()?;
         connect(named.as_deref())?;
     } else if let Some(status) = running::status(&place.socket)? {
-        replace(named.as_deref(), &place.socket, &status["pid"])?;
+        replace(named.as_deref(), &place.socket, &status["pid"])
+            .map_err(|failure| saying_who_serves(failure, &place, &status))?;
     } else {
         connect(named.as_deref())?;
     }
-    tell_running(&place)
+    tell_running(&place, None)
 }
 
 /// Has the service there, started if need be.
@@ -123,11 +126,25 @@ fn connect(socket: Option<&std::path::Path>) -> Result<(), Failure> {
     runtime.block_on(reach.connect()).map(drop)
 }
 
-fn tell_running(place: &Place) -> Result<(), Failure> {
+/// A restart that failed, and that the service before still runs.
+fn saying_who_serves(failure: Failure, place: &Place, before: &Value) -> Failure {
+    match running::status(&place.socket) {
+        Ok(Some(status)) if status["pid"] == before["pid"] => {
+            let reason = failure.message.trim_end_matches('.');
+            Failure { message: format!("{reason}. Process {} still serves.", status["pid"]), ..failure }
+        }
+        _ => failure,
+    }
+}
+
+/// Tells which process runs, and whether it did so `before`.
+fn tell_running(place: &Place, before: Option<&Value>) -> Result<(), Failure> {
     let status = running::status(&place.socket)?
         .ok_or_else(|| Failure::io("the service has ended again; `oam service logs` may tell why"))?;
+    let already = before.is_some_and(|before| before["pid"] == status["pid"]);
     Console::stdout().line(&format!(
-        "The service runs: process {}, at {}",
+        "The service runs{}: process {}, at {}",
+        if already { " already" } else { "" },
         status["pid"],
         place.socket.display()
     ));

@@ -12,11 +12,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use oam_service::paths;
+use serde_json::Value;
 
 use crate::{
     failure::{Failure, ReportForm},
     files,
-    service::manager::Manager,
+    service::{manager::Manager, running},
 };
 
 #[derive(Debug, Subcommand)]
@@ -67,6 +68,14 @@ pub(crate) struct Place {
     pub(crate) log: Option<PathBuf>,
     /// Whether the system's manager listens there.
     pub(crate) is_managed: bool,
+}
+
+impl Place {
+    /// What the service says of itself, if it runs. To connect would start one that the manager listens for.
+    pub(crate) fn status(&self, manager: &Manager) -> Result<Option<Value>, Failure> {
+        let may_run = !self.is_managed || manager.is_running() || !manager.is_listening();
+        if may_run { running::status(&self.socket) } else { Ok(None) }
+    }
 }
 
 impl SocketArgument {

@@ -70,10 +70,7 @@ impl ServiceStatus {
     pub(crate) fn look(socket: &SocketArgument) -> Result<Self, Failure> {
         let manager = Manager::of_this_system()?;
         let place = socket.place(&manager)?;
-        // To connect would start one that the manager listens for.
-        let may_run = !place.is_managed || manager.is_running() || !manager.is_listening();
-        let asked = if may_run { running::status(&place.socket) } else { Ok(None) };
-        let (service, silent) = match asked {
+        let (service, silent) = match place.status(&manager) {
             Ok(service) => (service, None),
             Err(failure) => (None, Some(failure.message)),
         };
