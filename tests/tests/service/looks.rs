@@ -9,7 +9,11 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
-use oam_tests::{Watchdog, oam_binary, script::endless, terminal::Terminal};
+use oam_tests::{
+    Watchdog, oam_binary,
+    script::endless,
+    terminal::{Terminal, keys},
+};
 use serde_json::{Value, json};
 
 use crate::home::{Home, ended};
@@ -108,6 +112,21 @@ fn a_terminal_that_closes_ends_the_service_that_was_started_there() {
     terminal.shows("the service listens");
     terminal.signal(Signal::SIGHUP).ends_with(0);
     assert_eq!(home.status()["running"], false);
+}
+
+#[test]
+fn who_runs_the_service_at_a_terminal_is_told_where_it_is_and_how_it_ends() {
+    let home = Home::new();
+    let log = home.path("a.log");
+    let mut terminal = Terminal::oam(["service", "run", "--log-file", log.to_str().unwrap()]).size(24, 400);
+    for (name, value) in home.variables() {
+        terminal = terminal.env(name, value);
+    }
+    let terminal = terminal.start();
+    let (socket, log) = (home.socket(), log.display());
+    let line = format!("The service listens at {} and logs to {log}. Ctrl-C ends it.", socket.display());
+    terminal.shows(&line);
+    terminal.press(keys::CTRL_C).ends_with(0);
 }
 
 #[cfg(target_os = "linux")]

@@ -29,6 +29,7 @@ use crate::{
         seconds::{self, ToolTimeout},
     },
     commands::stdio::max_sessions,
+    console::Console,
     failure::{Failure, FailureCode, ReportForm},
     files::{self, InputPath},
     logging::{self, LogLevel},
@@ -423,6 +424,7 @@ async fn serve_until_told(
         started = starting => match started {
             Ok(Ok(service)) => {
                 starts.forget();
+                greet_terminal(said, &service);
                 Served { has_started: true, end: run_service(said, &service, adjustable, &mut signals).await }
             }
             Ok(Err(error)) => Served::not(start_failure(&error)),
@@ -437,6 +439,20 @@ async fn serve_until_told(
         }
     }
     served
+}
+
+/// Tells who started it by hand where it is.
+fn greet_terminal(said: &RunArguments, service: &Service) {
+    let stdout = Console::stdout();
+    if !stdout.is_terminal() {
+        return;
+    }
+    let log = match said.log_path() {
+        Ok(Some(path)) => path.display().to_string(),
+        Ok(None) | Err(_) => "standard error".to_owned(),
+    };
+    let socket = service.socket_path().display();
+    stdout.line(&format!("The service listens at {socket} and logs to {log}. Ctrl-C ends it."));
 }
 
 /// The service from its start to its end.
