@@ -17,6 +17,7 @@ use tokio::{
 
 use super::{
     client::is_absence,
+    command,
     detached::{self, DetachedService},
     manager::Manager,
     running,
@@ -40,6 +41,8 @@ const OTHERS_GRACE: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MayStart {
     Yes,
+    /// Only at the usual place, or where there is a folder for the socket: who misspells a path wants no service there.
+    InItsFolder,
     No,
 }
 
@@ -85,8 +88,9 @@ impl Reach {
         }
         if self.may_start == MayStart::No {
             return Err(Failure::io(format!(
-                "no service listens at {}. `oam service start` starts it.",
-                self.socket.display()
+                "no service listens at {}. `{}` starts it.",
+                self.socket.display(),
+                self.command("start")
             )));
         }
         let manager = Manager::of_this_system()?;
@@ -94,10 +98,32 @@ impl Reach {
             manager.start()?;
             return self.wait_for(Started::ByManager).await;
         }
+        if self.may_start == MayStart::InItsFolder {
+            self.expect_folder()?;
+        }
         match self.wait_for_end().await? {
             Some(connection) => Ok(connection),
             None => self.wait_for(self.start_detached()?).await,
         }
+    }
+
+    /// The command to type that is about this service.
+    fn command(&self, words: &str) -> String {
+        command(words, self.is_named.then_some(&self.socket))
+    }
+
+    fn expect_folder(&self) -> Result<(), Failure> {
+        let is_usual = || paths::socket().is_ok_and(|usual| usual == self.socket);
+        let Some(folder) = self.socket.parent() else { return Ok(()) };
+        if !self.is_named || folder.is_dir() || is_usual() {
+            return Ok(());
+        }
+        Err(Failure::io(format!(
+            "no service listens at {}, and there is no folder {}. If the path is right, `{}` makes both.",
+            self.socket.display(),
+            folder.display(),
+            self.command("start")
+        )))
     }
 
     async fn try_connect(&self) -> Result<Option<UnixStream>, Failure> {
@@ -122,9 +148,10 @@ impl Reach {
             }
             if begin.elapsed() > ENDING_TIME {
                 return Err(Failure::io(format!(
-                    "process {process} listens no more at {} and has not ended after {} s. `oam service stop --kill` ends it.",
+                    "process {process} listens no more at {} and has not ended after {} s. `{}` ends it.",
                     self.socket.display(),
-                    ENDING_TIME.as_secs()
+                    ENDING_TIME.as_secs(),
+                    self.command("stop --kill")
                 )));
             }
             if !has_told && begin.elapsed() > SILENCE {
@@ -167,10 +194,11 @@ impl Reach {
         Err(Failure::io(match last_words {
             Some(words) => format!("the service was started and ended again: {words}"),
             None => format!(
-                "the service was started and does not listen at {} after {} s. `oam service status` and `oam service logs` \
-                 tell more.",
+                "the service was started and does not listen at {} after {} s. `{}` and `{}` tell more.",
                 self.socket.display(),
-                PATIENCE.as_secs()
+                PATIENCE.as_secs(),
+                self.command("status"),
+                self.command("logs")
             ),
         }))
     }

@@ -119,6 +119,26 @@ fn a_client_that_may_not_start_the_service_says_that_none_is_there() {
 }
 
 #[test]
+fn a_socket_in_a_folder_that_is_not_there_starts_nothing() {
+    let home = Home::new();
+    let socket = home.path("mis spelt/oam.sock");
+    let socket = socket.to_str().unwrap();
+    let start = format!("`oam service start --socket '{socket}'`");
+    for (arguments, part) in [
+        (&["stdio", "--connect", socket][..], "there is no folder "),
+        (&["stdio", "--connect", socket, "--no-start"], "no service listens at "),
+        (&["service", "delete-realm", "inn", "--socket", socket], "no service listens at "),
+    ] {
+        let told = home.run(arguments.iter().copied());
+        assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""), "{told:?}");
+        assert!(told.stderr.contains(part) && told.stderr.contains(&start), "{told:?}");
+    }
+    let status = home.run(["service", "status", "--socket", socket]);
+    assert!(status.stdout.contains(&format!("To do       {}\n", start.trim_matches('`'))), "{status:?}");
+    assert!(!home.path("mis spelt").exists() && !home.data().exists());
+}
+
+#[test]
 fn a_service_that_does_not_start_is_told_with_its_last_words() {
     let home = Home::new();
     let mut client = home.program(oam_tests::oam_binary());

@@ -7,7 +7,7 @@ use super::SocketArgument;
 use crate::{
     console::Console,
     failure::Failure,
-    service::{client, manager::Manager},
+    service::{client, command, manager::Manager},
 };
 
 /// Delete a realm and everything in it, for good.
@@ -39,8 +39,9 @@ pub(super) fn run(arguments: &DeleteRealmArguments) -> Result<(), Failure> {
             Ok(())
         }
         None => Err(Failure::io(format!(
-            "no service listens at {}. `oam service start` starts it.",
-            place.socket.display()
+            "no service listens at {}. `{}` starts it.",
+            place.socket.display(),
+            command("start", arguments.socket.named().as_deref())
         ))),
     }
 }

@@ -46,6 +46,9 @@ Exit codes: 0 it runs; 1 it does not, and the output says what to do.";
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServiceStatus {
     pub(crate) running: bool,
+    /// The socket that was asked about, if somebody named one.
+    #[serde(skip)]
+    named: Option<PathBuf>,
     pub(crate) socket: PathBuf,
     data: PathBuf,
     pub(crate) log: Option<PathBuf>,
@@ -67,9 +70,9 @@ pub(crate) struct ServiceStatus {
 
 impl ServiceStatus {
     /// Looks at the service that is meant, without starting it.
-    pub(crate) fn look(socket: &SocketArgument) -> Result<Self, Failure> {
+    pub(crate) fn look(asked: &SocketArgument) -> Result<Self, Failure> {
         let manager = Manager::of_this_system()?;
-        let place = socket.place(&manager)?;
+        let place = asked.place(&manager)?;
         let (service, silent) = match place.status(&manager) {
             Ok(service) => (service, None),
             Err(failure) => (None, Some(failure.message)),
@@ -82,6 +85,7 @@ impl ServiceStatus {
         let process = if service.is_none() { running::process(&socket) } else { None };
         Ok(Self {
             running: service.is_some(),
+            named: asked.named(),
             socket,
             log,
             installed: if is_managed { manager.paths() } else { Vec::new() },

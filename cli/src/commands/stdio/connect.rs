@@ -38,7 +38,7 @@ const LOOK_TIME: Duration = Duration::from_millis(100);
 
 pub(super) fn run(arguments: &StdioArguments) -> ExitCode {
     let _logging = logging::init(Some("oam stdio"), arguments.log_level);
-    let may_start = if arguments.no_start { MayStart::No } else { MayStart::Yes };
+    let may_start = if arguments.no_start { MayStart::No } else { MayStart::InItsFolder };
     let socket = arguments.connect.as_ref().and_then(Option::as_deref);
     let ended = Reach::new(socket, "--connect", may_start).and_then(|reach| pipe(&reach));
     match ended {

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::ServiceStatus;
-use crate::{console::counted, service::starts::FailedStart};
+use crate::{
+    console::counted,
+    service::{command, starts::FailedStart},
+};
 
 /// The column behind the labels.
 const INDENTATION: usize = 12;
@@ -48,24 +51,27 @@ pub(super) fn of(status: &ServiceStatus) -> String {
         lines.add(if index == 0 { "Failed" } else { "" }, &failed(start));
     }
     if let Some(what) = to_do(status) {
-        lines.add("To do", what);
+        lines.add("To do", &what);
     }
     lines.0
 }
 
-fn to_do(status: &ServiceStatus) -> Option<&'static str> {
+fn to_do(status: &ServiceStatus) -> Option<String> {
+    let command = |words| command(words, status.named.as_deref());
+    let start = command("start");
     if status.process.is_some() {
         return match (status.silent.is_some(), status.installed.is_empty()) {
             (false, _) => None,
-            (true, true) => Some("oam service stop --kill, if it stays so, then: oam service start"),
-            (true, false) => Some("oam service restart, if it stays so"),
+            (true, true) => Some(format!("{}, if it stays so, then: {start}", command("stop --kill"))),
+            (true, false) => Some(format!("{}, if it stays so", command("restart"))),
         };
     }
     match (status.running, status.gave_up, status.installed.is_empty()) {
-        (false, true, _) => Some("Put right what the last start failed for, then: oam service start"),
+        (false, true, _) => Some(format!("Put right what the last start failed for, then: {start}")),
         (true, ..) | (false, false, false) => None,
+        (false, false, true) if status.named.is_some() => Some(start),
         (false, false, true) => {
-            Some("oam service start, or oam service install to have the system start it when it is needed")
+            Some(format!("{start}, or oam service install to have the system start it when it is needed"))
         }
     }
 }
