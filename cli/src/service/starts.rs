@@ -3,7 +3,8 @@
 //!
 //! A manager starts again what ends with a failure, and knows no end of it. So a service that is managed counts: it puts
 //! down each start before it begins, and strikes it out when it has started. A start that crashes leaves its line, too.
-//! After the last one that is allowed it ends as if all were well.
+//! After the last one that is allowed it ends as if all were well. Starts without a manager that failed are told, and do not
+//! count.
 
 use std::{
     fs,
@@ -32,11 +33,15 @@ pub(crate) struct StartList {
 
 /// A start that failed, or has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct FailedStart {
     /// When, in seconds since 1970.
     pub(crate) at: u64,
     /// Why. Absent where it ended before it could say.
     pub(crate) reason: Option<String>,
+    /// Whether a manager started it. Others do not count.
+    #[serde(default = "by_default")]
+    pub(crate) is_managed: bool,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -85,7 +90,16 @@ impl StartList {
 
     /// Whether that is too many.
     pub(crate) fn has_given_up(failed: &[FailedStart]) -> bool {
-        failed.len() >= MOST
+        count(failed) >= MOST
+    }
+
+    /// Has a start without a manager told that failed for this reason: the last one of those.
+    pub(crate) fn note(&self, reason: &str) {
+        let now = now();
+        let mut starts = self.failed_at(now);
+        starts.retain(|start| start.is_managed);
+        starts.push(FailedStart { at: now, reason: Some(reason.to_owned()), is_managed: false });
+        self.write(starts);
     }
 
     /// Begins a start. `None` if too many have failed.
@@ -98,8 +112,8 @@ impl StartList {
         if Self::has_given_up(&starts) {
             return None;
         }
-        let before = starts.len();
-        let start = FailedStart { at: now, reason: None };
+        let before = count(&starts);
+        let start = FailedStart { at: now, reason: None, is_managed: true };
         starts.push(start.clone());
         self.write(starts);
         Some(Attempt { list: self.clone(), start, before })
@@ -144,6 +158,15 @@ impl Attempt {
     }
 }
 
+fn count(failed: &[FailedStart]) -> usize {
+    failed.iter().filter(|start| start.is_managed).count()
+}
+
+/// A list may be older than the difference.
+const fn by_default() -> bool {
+    true
+}
+
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -177,7 +200,10 @@ mod tests {
         assert!(list.begin_at(START + 5).is_none());
         let failed = list.failed_at(START + 5);
         assert!(StartList::has_given_up(&failed));
-        assert_eq!(failed[4], FailedStart { at: START + 4, reason: Some("reason 4".to_owned()) });
+        assert_eq!(
+            failed[4],
+            FailedStart { at: START + 4, reason: Some("reason 4".to_owned()), is_managed: true }
+        );
     }
 
     #[test]

@@ -53,14 +53,30 @@ fn a_good_start_forgets_those_that_failed() {
 }
 
 #[test]
-fn without_a_manager_every_failure_is_told_and_none_is_counted() {
+fn without_a_manager_every_failure_is_told_the_last_in_the_status_and_none_is_counted() {
     let home = Home::new();
     for _ in 0..6 {
         let told = home.run(["service", "run", "--worker", "/nowhere/worker"]);
         assert_eq!(told.code, Some(2));
         assert!(told.stderr.contains("/nowhere/worker"), "{told:?}");
     }
-    assert_eq!(home.status()["gaveUp"], false);
+    let status = home.status();
+    assert_eq!((&status["gaveUp"], status["failedStarts"].as_array().unwrap().len()), (&json!(false), 1));
+    let people = home.run(["service", "status"]).stdout;
+    assert!(
+        people.lines().any(|line| line.starts_with("Failed ") && line.contains("/nowhere/worker")),
+        "{people}"
+    );
+    assert_eq!(home.run(CANNOT_START).code, Some(2), "the first that counts");
+}
+
+#[test]
+fn that_another_service_serves_is_no_failed_start() {
+    let home = Home::new();
+    let _service = home.serve([]);
+    assert_eq!(home.run(["service", "run"]).code, Some(1));
+    assert_eq!(home.run(["service", "run", "--worker", "/nowhere/worker"]).code, Some(2));
+    assert_eq!(home.status()["failedStarts"], json!([]));
 }
 
 #[test]

@@ -35,7 +35,10 @@ use crate::{
     logging::{self, LogLevel},
     models::{StartedModels, SystemModel},
     recording::ActiveRecording,
-    service::starts::{StartList, Verdict},
+    service::{
+        running,
+        starts::{StartList, Verdict},
+    },
 };
 
 /// How long the first connections wait for the first worker, so that what is said of the model is true.
@@ -240,7 +243,25 @@ pub(crate) fn run(said: &RunArguments) -> ExitCode {
         }
         Err(failure) => Served::not(failure),
     };
-    if said.managed { run_managed(&starts, activation, serve) } else { ended(serve(activation).end) }
+    if said.managed {
+        run_managed(&starts, activation, serve)
+    } else {
+        run_by_hand(said, &starts, serve(activation))
+    }
+}
+
+/// The end of a service without a manager. Why it did not start can be asked for afterwards, unless another one serves there.
+fn run_by_hand(said: &RunArguments, starts: &StartList, served: Served) -> ExitCode {
+    let is_served = || {
+        let socket = said.named_socket().map_or_else(|| paths::socket().ok(), Some);
+        socket.is_some_and(|socket| running::process(&socket).is_some())
+    };
+    if let Served { has_started: false, end: Err(failure) } = &served
+        && !is_served()
+    {
+        starts.note(&failure.message);
+    }
+    ended(served.end)
 }
 
 /// The end of a managed service whose command line cannot be used: that is a start that failed, too.
@@ -260,7 +281,8 @@ fn run_managed(
 ) -> ExitCode {
     let Some(attempt) = starts.begin() else {
         let failed = starts.failed();
-        let reason = failed.iter().rev().find_map(|start| start.reason.as_deref());
+        let mut counted = failed.iter().rev().filter(|start| start.is_managed);
+        let reason = counted.find_map(|start| start.reason.as_deref());
         give_up(activation.ok().flatten(), reason.unwrap_or("it ended without a word"));
         return ExitCode::SUCCESS;
     };
