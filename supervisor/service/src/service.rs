@@ -9,7 +9,8 @@ use std::{
 };
 
 use interprocess::local_socket::traits::StreamCommon;
-use oam_bridge::{BridgeConfig, ModelFactory};
+use oam_agent::UnavailableReason;
+use oam_bridge::{BridgeConfig, ModelFactory, ModelUse};
 use oam_store::ProcessLock;
 use oam_system::SupervisorMethods;
 use oam_workers::WorkerPool;
@@ -325,6 +326,12 @@ impl Shared {
             shared.connection_ended(id);
         };
         self.tasks.spawn(serving.instrument(span));
+    }
+
+    /// Why the model `system` cannot be asked, if so.
+    pub(crate) fn model_unavailable(&self) -> Option<UnavailableReason> {
+        let models = Arc::clone(&lock(&self.bridge).models);
+        models.system(ModelUse::Availability).availability().unavailable
     }
 
     fn config_of(self: &Arc<Self>, place: &Place, span: &tracing::Span) -> BridgeConfig {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use oam_agent::UnavailableReason;
 use serde_json::{Value, json};
 
 use crate::{realms::RealmsStatus, service::Shared};
@@ -25,6 +26,7 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         .map(|connection| connection.to_json(usize::from(asker == connection.id)))
         .collect();
     let limits = service.limits.borrow().clone();
+    let unavailable = service.model_unavailable();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
@@ -40,6 +42,10 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
         "maxRealms": limits.realms,
         "realms": realms.map_or_else(Vec::new, of_realms),
         "store": store(service, realms),
+        "model": {
+            "available": unavailable.is_none(),
+            "reason": unavailable.map(UnavailableReason::as_str),
+        },
         "workers": workers,
         "steps": service.fair_shares.as_ref().map(|shares| {
             let load = shares.load();

@@ -53,6 +53,35 @@ fn the_status_tells_of_connections_realms_and_workers() {
 }
 
 #[test]
+fn the_status_tells_how_the_last_worker_ended() {
+    let home = Home::new();
+    let _service = home.serve(["--worker", "sh -c 'echo no licence >&2; exit 5'"]);
+    let people = home.run(["service", "status"]).stdout;
+    let exit = people.lines().find(|line| line.starts_with("Last exit   worker w")).unwrap_or(&people);
+    for part in [" exited with code 5", "no licence"] {
+        assert!(exit.contains(part), "{part}: {people}");
+    }
+}
+
+#[test]
+fn the_status_tells_who_answers_where_no_worker_does() {
+    let home = Home::new();
+    let script = home.path("script.json");
+    fs::write(&script, r#"[{"text": "Hello."}]"#).unwrap();
+    for (script, answers) in [
+        (Some(&script), "none: a script or a recording answers"),
+        (None, "none: turns on the model \"system\" fail; say --worker"),
+    ] {
+        let mut start = home.program(oam_binary());
+        start.args(["service", "restart"]).envs(script.map(|path| ("OAM_SCRIPT", path)));
+        let started = ended(start);
+        assert_eq!(started.code, Some(0), "{started:?}");
+        let people = home.run(["service", "status"]).stdout;
+        assert!(people.contains(&format!("Workers     {answers}")), "{people}");
+    }
+}
+
+#[test]
 fn the_status_names_the_folder_that_the_service_has() {
     let home = Home::new();
     let folder = home.path("elsewhere");

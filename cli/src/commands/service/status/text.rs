@@ -129,8 +129,23 @@ fn add_service(lines: &mut Lines, service: &Value) {
                 counted(counters["steps"].as_u64().unwrap_or_default(), "step"),
             ),
         );
+        if let Some(exit) = workers["lastExits"].as_array().and_then(|exits| exits.last()) {
+            let how = format!("worker {} {}", text_of(&exit["worker"]), text_of(&exit["exit"]));
+            lines.add("Last exit", &how);
+        }
     } else {
-        lines.add("Workers", "none");
+        lines.add("Workers", without_workers(&service["model"]));
+    }
+}
+
+/// Who answers where no worker does.
+fn without_workers(model: &Value) -> &'static str {
+    match model["available"].as_bool() {
+        Some(true) => "none: a script or a recording answers (OAM_SCRIPT)",
+        Some(false) => {
+            "none: turns on the model \"system\" fail; say --worker, or \"worker\" in service.json"
+        }
+        None => "none",
     }
 }
 
