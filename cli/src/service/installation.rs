@@ -97,7 +97,7 @@ impl RunArguments {
     /// Whether the worker's program is on this machine.
     fn expect_worker(&self) -> Result<(), Failure> {
         match self.worker() {
-            Some(command) => worker::command_in(command).map(drop).map_err(unusable_worker),
+            Some(command) => worker::command_in(command).map(drop).map_err(|error| unusable_worker(&error)),
             None => Ok(()),
         }
     }
@@ -124,7 +124,7 @@ impl RunArguments {
             ));
         }
         let Some(command) = self.worker() else { return Ok(()) };
-        let command = worker::words_of(command).map_err(unusable_worker)?;
+        let command = worker::words_of(command).map_err(|error| unusable_worker(&error))?;
         if command.program.is_relative() && command.program.components().count() > 1 {
             return Err(Failure::usage(format!(
                 "--worker {}: the service is started from anywhere; name the whole path, from /",
@@ -135,7 +135,7 @@ impl RunArguments {
     }
 }
 
-fn unusable_worker(error: worker::CommandError) -> Failure {
+fn unusable_worker(error: &worker::CommandError) -> Failure {
     Failure::usage(error.at("--worker"))
 }
 
