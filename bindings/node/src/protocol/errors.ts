@@ -51,6 +51,12 @@ export interface ErrorDetails {
   world_error: { world: string; path: string };
   limit_reached: { limit: number };
   subscription_not_found: { subscription: string };
+  too_many_connections: { limit: number; retryable: true };
+  service_stopping: { retryable: true };
+  realm_not_found: { realm: string };
+  realm_in_use: { realm: string; connections: number };
+  handover_refused: {};
+  service_gave_up: { reason: string };
 }
 
 /** All codes of the protocol (`data.code`). */
@@ -88,6 +94,12 @@ export const errorNumbers = {
   world_error: -32054,
   limit_reached: -32055,
   subscription_not_found: -32056,
+  too_many_connections: -32060,
+  service_stopping: -32061,
+  realm_not_found: -32062,
+  realm_in_use: -32063,
+  handover_refused: -32064,
+  service_gave_up: -32065,
 } as const satisfies Record<ProtocolErrorCode, number>;
 
 /** The data of an error of one code. */
