@@ -16,14 +16,11 @@ use serde_json::json;
 
 use crate::{
     handler::HANDLER,
-    load::{Load, Served},
+    load::{CONNECTIONS, Load, Served},
     measures::Plan,
     report::{Figure, Goal},
     script::{PROMPT, ScriptFile},
 };
-
-/// How many completions a server and its worker take at once that are not kept to the default, which is four.
-const AT_ONCE: &str = "16";
 
 /// Measures all that is about the server.
 pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
@@ -33,10 +30,10 @@ pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
             .to_string()
     });
     let worker = Server::oam(|command| command.args(["--worker", &shell_words::join(script.worker())]));
-    let mut wide = script.worker();
-    wide.extend(["--parallel", AT_ONCE].map(str::to_owned));
+    let mut wide_worker = script.worker();
+    wide_worker.extend(["--parallel", CONNECTIONS].map(str::to_owned));
     let wide = Server::oam(|command| {
-        command.args(["--max-concurrent", AT_ONCE, "--worker", &shell_words::join(wide)])
+        command.args(["--max-concurrent", CONNECTIONS, "--worker", &shell_words::join(wide_worker)])
     });
     let inside = Server::oam(|command| command.env("OAM_SCRIPT", script.path()));
     let bare = Server::handler(&worker.answer(&whole));
@@ -50,7 +47,7 @@ pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (name, served) in [
         ("completions by a worker, four at once (beside: bare handler)", worker),
-        ("completions by a worker, sixteen at once (beside: handler)", wide),
+        ("completions by a worker, all at once (beside: handler)", wide),
         ("completions by a script inside (beside: handler)", inside),
     ] {
         let figure = Figure::new(name, "/s", served.per_second).beside(bare.per_second);
