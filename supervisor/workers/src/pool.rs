@@ -4,7 +4,6 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
-    mem,
     pin::pin,
     sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
@@ -50,6 +49,14 @@ struct Running {
     pid: u32,
     /// What it said it is.
     program: Option<WorkerProgram>,
+}
+
+/// What comes of having nothing to take in.
+enum Idle {
+    /// What is to be written was left to grow.
+    Gathering,
+    /// A deadline has come.
+    Due,
 }
 
 struct WaitingStep {
@@ -106,27 +113,31 @@ impl Actor {
         actor.tell(Event::Tick);
         let mut is_asked = true;
         let mut timer = pin!(sleep(Duration::ZERO));
-        let mut seen = 0;
         loop {
-            // As long as there is more to say each time, whoever else can go on may add to it: then all of it is written together.
-            let gathered = actor.gathered_bytes();
-            let is_gathering = gathered > mem::replace(&mut seen, gathered);
-            // Asked for only when there is nothing to take in. Setting a timer anew costs more than keeping it.
-            let tick = async {
+            // Asked for only when there is nothing to take in.
+            let idle = async {
+                if actor.has_more_to_say() {
+                    // Whoever else can go on may add to it, so that all of it is written together.
+                    yield_now().await;
+                    return Idle::Gathering;
+                }
                 actor.flush();
                 let Some(deadline) = actor.core.next_deadline() else { return pending().await };
+                // Setting a timer anew costs more than keeping it.
                 if timer.deadline() != deadline.into() {
                     timer.as_mut().reset(deadline.into());
                 }
                 timer.as_mut().await;
+                Idle::Due
             };
             let input = tokio::select! {
                 biased;
                 input = asked.recv(), if is_asked => input,
                 Some(input) = said.recv() => Some(input),
-                () = yield_now(), if is_gathering => continue,
-                () = tick, if !is_gathering => {
-                    actor.tell(Event::Tick);
+                idle = idle => {
+                    if let Idle::Due = idle {
+                        actor.tell(Event::Tick);
+                    }
                     continue;
                 }
             };
@@ -402,10 +413,10 @@ impl Actor {
         outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
     }
 
-    /// What is to be written.
-    fn gathered_bytes(&self) -> usize {
-        let outgoing = self.running.values().filter_map(|running| running.outgoing.as_ref());
-        outgoing.map(Outgoing::gathered_bytes).sum()
+    /// There is more to be written than when this was asked before.
+    fn has_more_to_say(&mut self) -> bool {
+        let outgoing = self.running.values_mut().filter_map(|running| running.outgoing.as_mut());
+        outgoing.fold(false, |any, outgoing| outgoing.has_grown() || any)
     }
 
     fn flush(&mut self) {
