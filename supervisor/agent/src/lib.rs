@@ -14,6 +14,7 @@
 mod agent;
 #[cfg(test)]
 mod arbitrary;
+mod aside;
 mod call_ids;
 mod compaction;
 mod context;
@@ -30,6 +31,7 @@ mod run;
 pub mod schema;
 mod scripted;
 mod steering;
+mod structured_answer;
 mod suspension;
 mod text_so_far;
 mod tool;
