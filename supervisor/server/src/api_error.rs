@@ -164,6 +164,12 @@ impl ApiError {
         Self::new(429, ErrorKind::RateLimit, Some("rate_limited"), message).retry_after(1)
     }
 
+    /// The server ends before the answer is there.
+    pub(crate) fn server_stopping() -> Self {
+        let message = "The server is being stopped; ask again when it is back.";
+        Self::server(503, "server_stopping", message).retry_after(1)
+    }
+
     /// The time for a completion is over.
     pub fn timeout() -> Self {
         Self::server(504, "timeout", "The completion took longer than the server allows; it was cancelled.")
