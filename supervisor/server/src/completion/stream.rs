@@ -22,7 +22,7 @@ const PIECES_AHEAD: usize = 32;
 /// The events of a streamed completion, ready to be sent: each item holds whole events. Dropping it cancels the
 /// completion.
 #[derive(Debug)]
-pub struct CompletionStream {
+pub(crate) struct CompletionStream {
     teller: Box<dyn Teller>,
     /// What is sent first, until it is.
     first: Option<Event>,

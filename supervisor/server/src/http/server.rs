@@ -116,17 +116,20 @@ impl Server {
     }
 
     /// What the server does.
-    pub fn state(&self) -> ServerState {
+    #[cfg(test)]
+    pub(super) fn state(&self) -> ServerState {
         self.shared.lifecycle.state()
     }
 
     /// The connections that are open; those that are refused do not count.
-    pub fn open_connections(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn open_connections(&self) -> usize {
         self.shared.open_connections()
     }
 
     /// The bytes of bodies of requests that are not answered yet.
-    pub fn buffered_bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.shared.site.budget.bytes()
     }
 

@@ -89,18 +89,18 @@ async fn a_server_listens_at_ipv6_too() {
 enum Cut {
     NoTime,
     TimeIsOver,
-    CutShort,
+    Hurried,
     Dropped,
 }
 
 impl Cut {
-    const ALL: [Self; 4] = [Self::NoTime, Self::TimeIsOver, Self::CutShort, Self::Dropped];
+    const ALL: [Self; 4] = [Self::NoTime, Self::TimeIsOver, Self::Hurried, Self::Dropped];
 
     fn config(self) -> ServerConfig {
         let drain = match self {
             Self::NoTime => Duration::ZERO,
             Self::TimeIsOver => Duration::from_millis(20),
-            Self::CutShort | Self::Dropped => Duration::from_hours(1),
+            Self::Hurried | Self::Dropped => Duration::from_hours(1),
         };
         ServerConfig { drain, ..config() }
     }
@@ -108,7 +108,7 @@ impl Cut {
     async fn end(self, server: Server) {
         let cut = async {
             tokio::task::yield_now().await;
-            if matches!(self, Self::CutShort) {
+            if matches!(self, Self::Hurried) {
                 server.cut();
             }
         };
