@@ -24,6 +24,7 @@ mod event;
 mod host;
 mod image_format;
 pub mod json_text;
+mod layer;
 mod model;
 pub mod partial_json;
 mod retry;
@@ -49,6 +50,7 @@ pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
 pub use host::{NoHost, TurnClient, TurnHost};
 pub use image_format::ImageFormat;
+pub use layer::ModelLayer;
 pub use model::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, GenerationOptions, Model, ModelToolCall,
     Sampling, StepContent, StepOutcome, StepRequest, StepSink, ToolMode, UnavailableReason, Usage,
