@@ -63,7 +63,7 @@ fn play_beside_another(large: impl Future<Output = TurnResponse> + Send + 'stati
 
 #[test]
 fn others_do_not_wait_while_a_large_answer_or_an_answer_to_a_large_schema_is_checked() {
-    let numbers = Value::from_iter(0..50_000);
+    let numbers: Value = (0..50_000).collect();
     for (schema, value) in [(wide_schema(9_000), json!({"p1": 1})), (list_schema(), numbers)] {
         let response = play_beside_another(answer(schema, value.clone()));
         assert_eq!(response.structured, Some(value));

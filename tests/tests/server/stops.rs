@@ -57,7 +57,7 @@ fn answers_that_take_longer_than_the_drain_are_cut() {
         let mut answer = String::new();
         asked.read_to_string(&mut answer).unwrap();
         assert!(
-            answer.starts_with("HTTP/1.1 503 ") && answer.contains(r#""code":"server_stopping""#),
+            answer.starts_with("HTTP/1.0 503 ") && answer.contains(r#""code":"server_stopping""#),
             "{answer}"
         );
         let ended = server.ended();
