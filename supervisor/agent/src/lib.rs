@@ -14,6 +14,7 @@
 mod agent;
 #[cfg(test)]
 mod arbitrary;
+mod aside;
 mod call_ids;
 mod compaction;
 mod context;
@@ -23,6 +24,7 @@ mod event;
 mod host;
 mod image_format;
 pub mod json_text;
+mod layer;
 mod model;
 pub mod partial_json;
 mod retry;
@@ -30,6 +32,7 @@ mod run;
 pub mod schema;
 mod scripted;
 mod steering;
+mod structured_answer;
 mod suspension;
 mod text_so_far;
 mod tool;
@@ -47,6 +50,7 @@ pub use error::{AgentError, ErrorCode, ModelError};
 pub use event::{Execution, StepInfo, TextEvent, TurnEvent, TurnResponse};
 pub use host::{NoHost, TurnClient, TurnHost};
 pub use image_format::ImageFormat;
+pub use layer::ModelLayer;
 pub use model::{
     Availability, BoxFuture, Capabilities, DEFAULT_CONTEXT_SIZE, GenerationOptions, Model, ModelToolCall,
     Sampling, StepContent, StepOutcome, StepRequest, StepSink, ToolMode, UnavailableReason, Usage,

@@ -9,13 +9,16 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::{
+    aside,
     call_ids::CallIds,
     event::{Execution, TurnEvent},
     host::TurnHost,
     model::{BoxFuture, ModelToolCall, ToolMode},
+    schema::GenerationSchema,
     steering::{StepPlan, ToolChoice, ToolPolicy, ToolProgress},
     suspension::RoundCall,
     tool::{RESPOND_DIRECTLY, Tool, ToolCall, ToolExecutor, ToolOutput, ToolRecord},
@@ -101,7 +104,7 @@ impl Round<'_> {
         let mut ends: Vec<(usize, CallEnd)> = Vec::with_capacity(calls.len());
         let mut running = FuturesUnordered::new();
         for (index, call) in calls.iter().enumerate() {
-            let admission = self.admit(call, progress.calls);
+            let admission = self.admit(call, progress.calls).await;
             if !matches!(admission, Admission::RespondDirectly) {
                 progress.calls += 1;
             }
@@ -152,7 +155,7 @@ impl Round<'_> {
         self.policy.choice == ToolChoice::Explicit && call.name == RESPOND_DIRECTLY
     }
 
-    fn admit(&self, call: &ModelToolCall, calls_so_far: u32) -> Admission<'_> {
+    async fn admit(&self, call: &ModelToolCall, calls_so_far: u32) -> Admission<'_> {
         if self.is_respond_directly(call) {
             return Admission::RespondDirectly;
         }
@@ -175,7 +178,7 @@ impl Round<'_> {
         if tool.is_lenient {
             return Admission::Admitted(tool);
         }
-        match tool.definition.parameters.validate_object(&call.arguments) {
+        match check_arguments(&tool.definition.parameters, &call.arguments).await {
             Ok(()) => Admission::Admitted(tool),
             Err(reason) => {
                 Admission::Refused(format!("The arguments of '{}' do not fit: {reason}", call.name))
@@ -187,6 +190,16 @@ impl Round<'_> {
         let names: Vec<_> = self.plan.tools.iter().map(|tool| tool.name.as_str()).collect();
         format!("Available tools: {}.", names.join(", "))
     }
+}
+
+async fn check_arguments(
+    parameters: &GenerationSchema,
+    arguments: &Map<String, Value>,
+) -> Result<(), String> {
+    let (parameters, arguments) = (parameters.clone(), Value::Object(arguments.clone()));
+    let may_take_long = parameters.is_large_for_value(&arguments);
+    let checked = aside::run(may_take_long, move || parameters.validate(&arguments)).await;
+    checked.unwrap_or_else(|| Err("They were not checked any more.".to_owned()))
 }
 
 /// Starts an admitted call. The future ends with its output, at the tool's time limit at the latest.

@@ -20,6 +20,7 @@ use crate::{
     retry::{self, Attempts},
     schema::GenerationSchema,
     steering::{self, StepPlan, ToolChoice, ToolPolicy, ToolProgress},
+    structured_answer,
     suspension::{RoundCall, SuspendedTurn, TurnEnd},
     tool::ToolRecord,
     tool_round::{ClientCalls, Round, RoundEnd, RoundResult},
@@ -251,7 +252,7 @@ impl Course<'_> {
             let mut calls = match outcome.content {
                 StepContent::ToolCalls(calls) if !calls.is_empty() => calls,
                 content => {
-                    let (text, structured) = self.answer(content)?;
+                    let (text, structured) = self.answer(content).await?;
                     return Ok(AttemptEnd::Answered(Answer { text, structured, usage, own_usage }));
                 }
             };
@@ -326,35 +327,18 @@ impl Course<'_> {
     }
 
     /// Turns the last step's content into the turn's answer, checked against the schema unless the turn is lenient.
-    fn answer(&mut self, content: StepContent) -> Result<(String, Option<Value>), ModelError> {
-        let Some(schema) = self.turn.schema else {
-            let text = match content {
-                StepContent::Text(text) => text,
-                StepContent::Structured(value) => json_text::compact(&value),
-                StepContent::ToolCalls(_) => String::new(),
-            };
-            self.voice.settle(&text, self.host);
-            return Ok((text, None));
-        };
-        let failed = |message: String| ModelError::new(ErrorCode::GenerationFailed, message);
-        let value = match content {
-            StepContent::Structured(value) => value,
-            StepContent::Text(text) => serde_json::from_str(text.trim()).map_err(|_| {
-                let said = json_text::abridged(text.trim());
-                failed(format!("The model answered in prose where the schema asks for JSON: {said}."))
-            })?,
-            StepContent::ToolCalls(_) => return Err(failed("The model gave no answer.".to_owned())),
-        };
-        if json_text::nests_deeper(&value, MAX_VALUE_DEPTH) {
-            return Err(failed(format!("The model's answer nests deeper than {MAX_VALUE_DEPTH}.")));
+    async fn answer(&mut self, content: StepContent) -> Result<(String, Option<Value>), ModelError> {
+        if let Some(schema) = self.turn.schema {
+            let (text, value) = structured_answer::read(content, schema, self.turn.is_lenient).await?;
+            return Ok((text, Some(value)));
         }
-        if !self.turn.is_lenient {
-            schema
-                .validate(&value)
-                .map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
-        }
-        let value = schema.reorder(value);
-        Ok((json_text::compact(&value), Some(value)))
+        let text = match content {
+            StepContent::Text(text) => text,
+            StepContent::Structured(value) => json_text::compact(&value),
+            StepContent::ToolCalls(_) => String::new(),
+        };
+        self.voice.settle(&text, self.host);
+        Ok((text, None))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use oam_agent::{
-    Availability, BoxFuture, Model, ModelError, Script, ScriptedModel, StepOutcome, StepRequest, StepSink,
+    BoxFuture, Model, ModelError, ModelLayer, Script, ScriptedModel, StepOutcome, StepRequest, StepSink,
     Tool, ToolDefinition, ToolName, ToolOutput,
 };
 use serde_json::{Value, json};
@@ -45,21 +45,17 @@ pub(crate) fn tool(name: &str, output: &'static str) -> Tool {
     Tool::local(definition, async move |_| ToolOutput::Text(output.to_owned()))
 }
 
-impl Model for TestModel {
-    fn step<'a>(
+impl ModelLayer for TestModel {
+    fn below(&self) -> &dyn Model {
+        &self.script
+    }
+
+    fn pass_step<'a>(
         &'a self,
         request: StepRequest,
         sink: &'a mut dyn StepSink,
     ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
         self.requests.lock().unwrap().push(request.clone());
         self.script.step(request, sink)
-    }
-
-    fn availability(&self) -> Availability {
-        self.script.availability()
-    }
-
-    fn context_size(&self) -> Option<u32> {
-        None
     }
 }

@@ -10,24 +10,24 @@ use crate::wire;
 
 /// Why a request failed, as the client gets to know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     /// The HTTP status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// Who can do something about it.
-    pub kind: ErrorKind,
+    pub(crate) kind: ErrorKind,
     /// The stable name, where there is one.
-    pub code: Option<&'static str>,
+    pub(crate) code: Option<&'static str>,
     /// The member of the request that is wrong, as a path: `messages[1].content`.
-    pub param: Option<String>,
+    pub(crate) param: Option<String>,
     /// A sentence for the developer who reads it.
-    pub message: String,
+    pub(crate) message: String,
     /// When to try again, in seconds; the value of `Retry-After`.
-    pub retry_after: Option<u64>,
+    pub(crate) retry_after: Option<u64>,
 }
 
 /// Who can do something about an error: its `type` on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
+pub(crate) enum ErrorKind {
     /// The client: the request is wrong.
     InvalidRequest,
     /// The client, by asking more slowly.
@@ -38,7 +38,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request_error",
             Self::RateLimit => "rate_limit_error",
@@ -67,31 +67,31 @@ impl ApiError {
     }
 
     /// The request cannot be used, for a reason without a name.
-    pub fn invalid_request(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(400, ErrorKind::InvalidRequest, None, message)
     }
 
     /// The request cannot be used, for the reason named `code`.
-    pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::client(400, code, message)
     }
 
     /// The same, about the member at `param`.
     #[must_use]
-    pub fn at(mut self, param: impl Into<String>) -> Self {
+    pub(crate) fn at(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
         self
     }
 
     /// The same, with the time to wait before another try, in seconds.
     #[must_use]
-    pub fn retry_after(mut self, seconds: u64) -> Self {
+    pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
     /// No model has this name.
-    pub fn model_not_found(id: &str) -> Self {
+    pub(crate) fn model_not_found(id: &str) -> Self {
         let message = format!(
             "There is no model '{}'. GET /v1/models lists those there are; the server's option --model-alias gives one another name.",
             echo(id)
@@ -103,54 +103,54 @@ impl ApiError {
 /// What is wrong with the head of a request, or with its connection.
 impl ApiError {
     /// The bytes are no acceptable HTTP request: status 400, 413, 431, 501 or 505.
-    pub fn malformed_request(status: u16, message: impl Into<String>) -> Self {
+    pub(crate) fn malformed_request(status: u16, message: impl Into<String>) -> Self {
         Self::client(status, "malformed_request", message)
     }
 
     /// The API key is missing or wrong.
-    pub fn invalid_api_key() -> Self {
+    pub(crate) fn invalid_api_key() -> Self {
         let message = "The API key is missing or wrong. Send it as 'Authorization: Bearer <key>'.";
         Self::client(401, "invalid_api_key", message)
     }
 
     /// Pages of this origin may not use the server.
-    pub fn origin_not_allowed(origin: &str) -> Self {
+    pub(crate) fn origin_not_allowed(origin: &str) -> Self {
         let message = format!("Pages of the origin '{}' may not use this server.", echo(origin));
         Self::client(403, "origin_not_allowed", message)
     }
 
     /// There is nothing at this path. `supported` tells what there is.
-    pub fn unknown_url(method: &str, path: &str, supported: &str) -> Self {
+    pub(crate) fn unknown_url(method: &str, path: &str, supported: &str) -> Self {
         let message = format!("There is nothing at {} {}; there is {supported}.", echo(method), echo(path));
         Self::client(404, "unknown_url", message)
     }
 
     /// The path wants another method.
-    pub fn method_not_allowed(method: &str, path: &str, allowed: &str) -> Self {
+    pub(crate) fn method_not_allowed(method: &str, path: &str, allowed: &str) -> Self {
         let message = format!("{} does not accept {}; use {allowed}.", echo(path), echo(method));
         Self::client(405, "method_not_allowed", message)
     }
 
     /// The body is not announced as JSON.
-    pub fn unsupported_media_type() -> Self {
+    pub(crate) fn unsupported_media_type() -> Self {
         let message = "The body must be JSON: send it with 'Content-Type: application/json'.";
         Self::client(415, "unsupported_media_type", message)
     }
 
     /// The server does not answer under this host name.
-    pub fn invalid_host(host: &str) -> Self {
+    pub(crate) fn invalid_host(host: &str) -> Self {
         let message = format!("This server does not answer under the host name '{}'.", echo(host));
         Self::client(421, "invalid_host", message)
     }
 
     /// There are as many connections as there may be.
-    pub fn too_many_connections() -> Self {
+    pub(crate) fn too_many_connections() -> Self {
         Self::server(503, "too_many_connections", "Too many connections are open; try again in a moment.")
             .retry_after(1)
     }
 
     /// Requests under way hold as much as they may.
-    pub fn server_overloaded() -> Self {
+    pub(crate) fn server_overloaded() -> Self {
         let message = "The server holds as much of requests as it may; try again in a moment.";
         Self::server(503, "server_overloaded", message).retry_after(1)
     }
@@ -159,40 +159,46 @@ impl ApiError {
 /// What goes wrong with a request that can be used.
 impl ApiError {
     /// As many completions wait as may.
-    pub fn queue_full() -> Self {
+    pub(crate) fn queue_full() -> Self {
         let message = "Too many completions are waiting; try again in a moment.";
         Self::new(429, ErrorKind::RateLimit, Some("rate_limited"), message).retry_after(1)
     }
 
+    /// The server ends before the answer is there.
+    pub(crate) fn server_stopping() -> Self {
+        let message = "The server is being stopped; ask again when it is back.";
+        Self::server(503, "server_stopping", message).retry_after(1)
+    }
+
     /// The time for a completion is over.
-    pub fn timeout() -> Self {
+    pub(crate) fn timeout() -> Self {
         Self::server(504, "timeout", "The completion took longer than the server allows; it was cancelled.")
     }
 
     /// The model cannot be asked now.
-    pub fn model_unavailable(id: &str, reason: UnavailableReason) -> Self {
+    pub(crate) fn model_unavailable(id: &str, reason: UnavailableReason) -> Self {
         let message = format!("The model '{id}' is unavailable: {}.", reason.as_str());
         Self::server(503, "model_unavailable", message).retry_after(UNAVAILABLE_SECONDS)
     }
 
     /// The answer is not the JSON object that was asked for.
-    pub fn invalid_json_output() -> Self {
+    pub(crate) fn invalid_json_output() -> Self {
         Self::server(500, "invalid_json_output", "The model's answer is not a JSON object; try again.")
     }
 
     /// The model began its answer anew after some of it had been sent.
-    pub fn generation_restarted() -> Self {
+    pub(crate) fn generation_restarted() -> Self {
         let message = "The model started its answer anew after part of it had been sent; ask again.";
         Self::server(500, "generation_restarted", message)
     }
 
     /// A defect of the server.
-    pub fn internal() -> Self {
+    pub(crate) fn internal() -> Self {
         Self::new(500, ErrorKind::Server, None, "The server failed; its log tells more.")
     }
 
     /// The error as it is sent: an object with the member `error`.
-    pub fn body(&self) -> Bytes {
+    pub(crate) fn body(&self) -> Bytes {
         wire::json(&ErrorBody { error: self })
     }
 }

@@ -12,9 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use oam_agent::{
-    Availability, BoxFuture, Capabilities, Model, ModelError, StepOutcome, StepRequest, StepSink,
-};
+use oam_agent::{BoxFuture, Model, ModelError, ModelLayer, StepOutcome, StepRequest, StepSink};
 use oam_bridge::{ClientId, ModelFactory, ModelUse, current_client};
 use oam_workers::WorkerPool;
 use serde_json::{Map, Value};
@@ -258,8 +256,12 @@ struct SharedModel {
     inner: Arc<dyn Model>,
 }
 
-impl Model for SharedModel {
-    fn step<'a>(
+impl ModelLayer for SharedModel {
+    fn below(&self) -> &dyn Model {
+        &*self.inner
+    }
+
+    fn pass_step<'a>(
         &'a self,
         request: StepRequest,
         sink: &'a mut dyn StepSink,
@@ -268,26 +270,6 @@ impl Model for SharedModel {
             let _slot = self.shares.slot(current_client()).await;
             self.inner.step(request, sink).await
         })
-    }
-
-    fn availability(&self) -> Availability {
-        self.inner.availability()
-    }
-
-    fn context_size(&self) -> Option<u32> {
-        self.inner.context_size()
-    }
-
-    fn count_tokens<'a>(&'a self, request: &'a StepRequest) -> BoxFuture<'a, Option<u32>> {
-        self.inner.count_tokens(request)
-    }
-
-    fn prewarm(&self, instructions: Option<&str>) {
-        self.inner.prewarm(instructions);
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
     }
 }
 

@@ -9,7 +9,8 @@ use std::{
 
 use oam_agent::transcript::TranscriptView;
 use oam_agent::{
-    ErrorCode, GenerationOptions, StepContent, ToolMode, UnavailableModel, UnavailableReason, Usage,
+    Availability, ErrorCode, GenerationOptions, StepContent, ToolMode, UnavailableModel, UnavailableReason,
+    Usage,
 };
 use oam_bridge::{Bridge, BridgeConfig};
 use proptest::prelude::*;

@@ -21,6 +21,7 @@ mod budget;
 mod combine;
 mod convert;
 mod describe;
+mod effort;
 mod emit;
 mod keywords;
 mod names;
@@ -151,9 +152,14 @@ impl GenerationSchema {
         self.inner.check.get_or_init(|| Check::compile(&self.inner.json)).run(value)
     }
 
-    /// [`validate`](Self::validate) for an object that is not wrapped in a [`Value`].
-    pub fn validate_object(&self, members: &serde_json::Map<String, Value>) -> Result<(), String> {
-        self.validate(&Value::Object(members.clone()))
+    /// Whether it may take so long to check or reorder `value` that nobody should have to wait for it.
+    pub(crate) fn is_large_for_value(&self, value: &Value) -> bool {
+        effort::is_large_for_value(&self.inner.json, value)
+    }
+
+    /// The same for a value that is still text.
+    pub(crate) fn is_large_for_text(&self, text: &str) -> bool {
+        effort::is_large_for_text(&self.inner.json, text)
     }
 
     /// The value with object members in the schema's order, unknown members last. Nothing is added, removed or

@@ -27,11 +27,11 @@ pub(super) struct Catalog {
 
 /// What `GET /health` tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
+pub(crate) struct Health {
     /// Whether the default model can be asked: status 200, else 503.
-    pub is_available: bool,
+    pub(crate) is_available: bool,
     /// JSON.
-    pub body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 /// An entry of the list of models.

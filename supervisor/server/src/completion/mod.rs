@@ -32,12 +32,12 @@ use crate::{
     responses::{ResponseRequest, ResponseTeller},
 };
 use catalog::Catalog;
-pub use catalog::Health;
+pub(crate) use catalog::Health;
 pub(crate) use completed::{Call, Completed, Finish, Output, TokenUsage};
 pub use config::{CompletionsConfig, ConfigError, Limits, ServedModel};
 use generation::Pieces;
 use queue::{Place, Queue};
-pub use stream::CompletionStream;
+pub(crate) use stream::CompletionStream;
 pub(crate) use teller::Teller;
 
 /// The server without HTTP. Cloning refers to the same one.
@@ -57,7 +57,7 @@ struct Inner {
 
 /// An answer to a request for a completion.
 #[derive(Debug)]
-pub enum CompletionReply {
+pub(crate) enum CompletionReply {
     /// JSON, with status 200.
     Whole(Bytes),
     /// Server-sent events, with status 200.
@@ -73,7 +73,7 @@ impl Completions {
 
     /// Answers `POST /v1/chat/completions`. A stream is returned when its first event is there: what fails before is an
     /// error. Dropping the future cancels the completion, also while it waits for its turn.
-    pub async fn chat(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
+    pub(crate) async fn chat(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
         let ChatRequest { completion, stream } = self.read(body, ChatRequest::read).await?;
         let teller = ChatTeller::new(completion.model.clone(), stream);
@@ -81,7 +81,7 @@ impl Completions {
     }
 
     /// Answers `POST /v1/responses`, in the same way.
-    pub async fn respond(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
+    pub(crate) async fn respond(&self, body: Bytes) -> Result<CompletionReply, ApiError> {
         let deadline = self.deadline();
         let ResponseRequest { completion, is_streamed, echo } =
             self.read(body, ResponseRequest::read).await?;
@@ -122,27 +122,27 @@ impl Completions {
     }
 
     /// The body of `GET /v1/models`.
-    pub fn models(&self) -> Bytes {
+    pub(crate) fn models(&self) -> Bytes {
         self.inner.catalog.models()
     }
 
     /// The body of `GET /v1/models/{id}`; the id may be an alias.
-    pub fn model(&self, id: &str) -> Result<Bytes, ApiError> {
+    pub(crate) fn model(&self, id: &str) -> Result<Bytes, ApiError> {
         self.inner.catalog.model(id)
     }
 
     /// The answer to `GET /health`.
-    pub fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> Health {
         self.inner.catalog.health(&self.inner.queue)
     }
 
     /// The completions that are generated now.
-    pub fn active(&self) -> usize {
+    pub(crate) fn active(&self) -> usize {
         self.inner.queue.active()
     }
 
     /// The completions that wait for their turn.
-    pub fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.inner.queue.waiting()
     }
 

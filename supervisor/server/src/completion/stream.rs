@@ -22,7 +22,7 @@ const PIECES_AHEAD: usize = 32;
 /// The events of a streamed completion, ready to be sent: each item holds whole events. Dropping it cancels the
 /// completion.
 #[derive(Debug)]
-pub struct CompletionStream {
+pub(crate) struct CompletionStream {
     teller: Box<dyn Teller>,
     /// What is sent first, until it is.
     first: Option<Event>,
@@ -63,6 +63,19 @@ impl CompletionStream {
             return Err(error);
         }
         Ok(Self { teller, first: Some(first), rest, has_ended: false, error: None })
+    }
+
+    /// The events of an end before the time. There are no others after them.
+    pub(crate) fn cut(&mut self, error: ApiError) -> Bytes {
+        let mut events = Vec::new();
+        self.end(Err(error), &mut events);
+        events.into()
+    }
+
+    fn end(&mut self, end: Result<Completed, ApiError>, events: &mut Vec<u8>) {
+        self.has_ended = true;
+        self.error = end.as_ref().err().cloned().map(Box::new);
+        self.teller.end(end, events);
     }
 
     /// What the stream ended with, if that is an error.
@@ -107,11 +120,7 @@ impl Stream for CompletionStream {
         };
         match event {
             Event::Piece(text) => this.teller.piece(&text, &mut events),
-            Event::End(end) => {
-                this.has_ended = true;
-                this.error = end.as_ref().err().cloned().map(Box::new);
-                this.teller.end(end, &mut events);
-            }
+            Event::End(end) => this.end(end, &mut events),
         }
         Poll::Ready(Some(events.into()))
     }

@@ -1,9 +1,9 @@
 //! The life of a connection.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use hyper::{server::conn::http1, service::service_fn};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     access_log::Escaped,
@@ -20,9 +20,14 @@ const LINGER: Duration = Duration::from_secs(1);
 /// What hyper buffers of a request besides a head.
 const HYPER_BUFFER: usize = 64 * 1024;
 
-/// Serves a connection until either side ends it. `cut`: then at once.
-pub(super) async fn serve(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>, cut: CancellationToken) {
-    cut.run_until_cancelled(converse(socket, site, hosts)).await;
+/// Serves a connection until either side ends it, or the server is cut. A client is then told so if that can be written at
+/// once.
+pub(super) async fn serve(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>) {
+    let cut = site.cut.clone();
+    let mut conversation = pin!(converse(socket, site, hosts));
+    if cut.run_until_cancelled(conversation.as_mut()).await.is_none() {
+        conversation.now_or_never();
+    }
 }
 
 async fn converse(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>) {
@@ -59,9 +64,9 @@ async fn converse(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>) {
 }
 
 /// Tells a client why its connection is not served, and ends it.
-pub(super) async fn turn_away(socket: Accepted, site: &Site, error: &ApiError, cut: CancellationToken) {
+pub(super) async fn turn_away(socket: Accepted, site: &Site, error: &ApiError) {
     let mut gate = Gate::new(socket, Arc::default(), site.config.limits);
-    cut.run_until_cancelled(refuse(&mut gate, error)).await;
+    site.cut.run_until_cancelled(refuse(&mut gate, error)).await;
 }
 
 async fn refuse(gate: &mut Gate<Accepted>, error: &ApiError) {

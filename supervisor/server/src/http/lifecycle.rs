@@ -60,6 +60,7 @@ impl Lifecycle {
         }
     }
 
+    #[cfg(test)]
     pub(super) fn state(&self) -> ServerState {
         self.state.borrow().clone()
     }

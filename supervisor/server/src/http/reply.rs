@@ -15,6 +15,7 @@ use hyper::{
     body::{Body, Frame, SizeHint},
     header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     access_log::{AccessRecord, Failure},
@@ -46,6 +47,8 @@ pub(super) struct Events {
     _share: Arc<Share>,
     longest_silence: Option<Duration>,
     silence: Deadline,
+    /// Ends the stream; who cuts polls it once more.
+    cut: CancellationToken,
 }
 
 impl Events {
@@ -53,8 +56,9 @@ impl Events {
         stream: CompletionStream,
         share: Arc<Share>,
         longest_silence: Option<Duration>,
+        cut: CancellationToken,
     ) -> Self {
-        let mut events = Self { stream, _share: share, longest_silence, silence: Deadline::default() };
+        let mut events = Self { stream, _share: share, longest_silence, silence: Deadline::default(), cut };
         events.silence_begins();
         events
     }
@@ -68,6 +72,7 @@ impl Events {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let next = match Pin::new(&mut self.stream).poll_next(context) {
             Poll::Ready(next) => next,
+            Poll::Pending if self.cut.is_cancelled() => Some(self.stream.cut(ApiError::server_stopping())),
             Poll::Pending => {
                 ready!(self.silence.poll(context));
                 Some(KEEP_ALIVE_COMMENT)

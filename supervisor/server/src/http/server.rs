@@ -13,10 +13,7 @@ use std::{
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use tokio_util::{sync::DropGuard, task::TaskTracker};
 
 use super::{
     config::{ServerConfig, TcpAddress},
@@ -78,8 +75,6 @@ struct Shared {
     listeners: TaskTracker,
     broken_listeners: AtomicUsize,
     tasks: TaskTracker,
-    /// Ends everything at once.
-    cut: CancellationToken,
     #[cfg(test)]
     faults: super::tests::Faults,
 }
@@ -107,7 +102,7 @@ impl Server {
             tracing::info!("listening at {place}");
             shared.listeners.spawn(shared.clone().attend(place, listener));
         }
-        Ok(Self { tcp, socket, _end: shared.cut.clone().drop_guard(), shared })
+        Ok(Self { tcp, socket, _end: shared.site.cut.clone().drop_guard(), shared })
     }
 
     /// The TCP address, with the port that it got.
@@ -121,17 +116,20 @@ impl Server {
     }
 
     /// What the server does.
-    pub fn state(&self) -> ServerState {
+    #[cfg(test)]
+    pub(super) fn state(&self) -> ServerState {
         self.shared.lifecycle.state()
     }
 
     /// The connections that are open; those that are refused do not count.
-    pub fn open_connections(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn open_connections(&self) -> usize {
         self.shared.open_connections()
     }
 
     /// The bytes of bodies of requests that are not answered yet.
-    pub fn buffered_bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.shared.site.budget.bytes()
     }
 
@@ -145,9 +143,9 @@ impl Server {
         self.shared.stop(None).await;
     }
 
-    /// Cuts all connections now. [`stop`](Self::stop) does not wait any longer then.
+    /// Cuts all connections now; clients whose answers are not complete are told so where that can be sent at once. [`stop`](Self::stop) does not wait any longer then.
     pub fn cut(&self) {
-        self.shared.cut.cancel();
+        self.shared.site.cut.cancel();
     }
 
     #[cfg(test)]
@@ -177,7 +175,6 @@ impl Shared {
     fn new(config: ServerConfig, completions: Completions) -> Self {
         let connections =
             Arc::new(Semaphore::new(config.limits.connections.get().min(Semaphore::MAX_PERMITS)));
-        let cut = CancellationToken::new();
         Self {
             lifecycle: Lifecycle::new(config.on_state.clone()),
             connections,
@@ -185,8 +182,7 @@ impl Shared {
             listeners: TaskTracker::new(),
             broken_listeners: AtomicUsize::new(0),
             tasks: TaskTracker::new(),
-            site: Arc::new(Site::new(completions, config, cut.child_token())),
-            cut,
+            site: Arc::new(Site::new(completions, config)),
             #[cfg(test)]
             faults: super::tests::Faults::default(),
         }
@@ -275,10 +271,10 @@ impl Shared {
 
     fn admit(&self, accepted: Accepted, hosts: &Arc<Hosts>) {
         if let Ok(permit) = self.connections.clone().try_acquire_owned() {
-            let (site, hosts, cut) = (self.site.clone(), hosts.clone(), self.cut.clone());
+            let (site, hosts) = (self.site.clone(), hosts.clone());
             self.tasks.spawn(async move {
                 let _permit = permit;
-                connection::serve(accepted, site, hosts, cut).await;
+                connection::serve(accepted, site, hosts).await;
             });
             return;
         }
@@ -290,11 +286,11 @@ impl Shared {
     }
 
     fn turn_away(&self, accepted: Accepted, permit: OwnedSemaphorePermit) {
-        let (site, cut) = (self.site.clone(), self.cut.clone());
+        let site = self.site.clone();
         self.tasks.spawn(async move {
             let _permit = permit;
             let error = ApiError::too_many_connections();
-            connection::turn_away(accepted, &site, &error, cut).await;
+            connection::turn_away(accepted, &site, &error).await;
         });
     }
 
@@ -323,8 +319,8 @@ impl Shared {
         self.listeners.wait().await;
         self.tasks.close();
         let drained = tokio::time::timeout(self.site.config.drain, self.tasks.wait());
-        if self.cut.run_until_cancelled(drained).await.is_none_or(|drained| drained.is_err()) {
-            self.cut.cancel();
+        if self.site.cut.run_until_cancelled(drained).await.is_none_or(|drained| drained.is_err()) {
+            self.site.cut.cancel();
             self.tasks.wait().await;
         }
         match &reason {

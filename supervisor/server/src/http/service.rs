@@ -1,6 +1,13 @@
 //! From a request that hyper has read to the response.
 
-use std::{fmt, future::poll_fn, io, pin::Pin, sync::Arc};
+use std::{
+    fmt,
+    future::poll_fn,
+    io,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+};
 
 use bytes::{Bytes, BytesMut};
 use hyper::{
@@ -35,6 +42,8 @@ pub(super) struct Site {
     pub(super) budget: Budget,
     /// No further requests are taken.
     pub(super) stopping: CancellationToken,
+    /// Everything ends at once. Whoever serves a connection then looks once more for what can be sent.
+    pub(super) cut: CancellationToken,
 }
 
 /// The client is gone, or too slow: nobody waits for a response.
@@ -74,7 +83,8 @@ enum Admitted {
 }
 
 impl Site {
-    pub(super) fn new(completions: Completions, config: ServerConfig, stopping: CancellationToken) -> Self {
+    pub(super) fn new(completions: Completions, config: ServerConfig) -> Self {
+        let cut = CancellationToken::new();
         let limits = &config.limits;
         let largest_body = usize::try_from(limits.largest_body).unwrap_or(usize::MAX);
         Self {
@@ -86,7 +96,8 @@ impl Site {
             ),
             completions,
             config,
-            stopping,
+            stopping: cut.child_token(),
+            cut,
         }
     }
 
@@ -112,7 +123,7 @@ impl Site {
             Ok(Admitted::To(route)) => {
                 record.set_route(&route);
                 match self.collect(request.into_body()).await {
-                    Ok((body, share)) => (self.answer(&route, body, share).await, persists),
+                    Ok((body, share)) => (self.answer_until_cut(&route, body, share).await, persists),
                     Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
                     Err(BodyError::HangUp) => return Err(HangUp),
                 }
@@ -167,6 +178,17 @@ impl Site {
         Ok((Bytes::from_owner(HeldBody { bytes, _share: share.clone() }), share))
     }
 
+    async fn answer_until_cut(&self, route: &Route, body: Bytes, share: Arc<Share>) -> Reply {
+        let mut answer = pin!(self.answer(route, body, share));
+        poll_fn(|context| match answer.as_mut().poll(context) {
+            Poll::Pending if self.cut.is_cancelled() => {
+                Poll::Ready(reply::error(&ApiError::server_stopping(), ""))
+            }
+            polled => polled,
+        })
+        .await
+    }
+
     /// `share` is held until the answer is there, or the last of it.
     async fn answer(&self, route: &Route, body: Bytes, share: Arc<Share>) -> Reply {
         let answer = match route {
@@ -193,7 +215,7 @@ impl Site {
         match completion {
             CompletionReply::Whole(body) => reply::json(StatusCode::OK, body),
             CompletionReply::Stream(stream) => {
-                reply::events(Events::new(stream, share, self.config.keep_alive))
+                reply::events(Events::new(stream, share, self.config.keep_alive, self.cut.clone()))
             }
         }
     }

@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use oam_agent::{
-    Availability, BoxFuture, Capabilities, Model, ModelError, StepOutcome, StepRequest, StepSink,
-};
+use oam_agent::{BoxFuture, Model, ModelError, ModelLayer, StepOutcome, StepRequest, StepSink};
 use serde_json::Value;
 
 use super::Metrics;
@@ -59,8 +57,12 @@ impl StepSink for MeteredSink<'_> {
     }
 }
 
-impl Model for MeteredModel {
-    fn step<'a>(
+impl ModelLayer for MeteredModel {
+    fn below(&self) -> &dyn Model {
+        &*self.model
+    }
+
+    fn pass_step<'a>(
         &'a self,
         request: StepRequest,
         sink: &'a mut dyn StepSink,
@@ -73,25 +75,5 @@ impl Model for MeteredModel {
             clock.outcome = if outcome.is_ok() { "finished" } else { "failed" };
             outcome
         })
-    }
-
-    fn availability(&self) -> Availability {
-        self.model.availability()
-    }
-
-    fn context_size(&self) -> Option<u32> {
-        self.model.context_size()
-    }
-
-    fn count_tokens<'a>(&'a self, request: &'a StepRequest) -> BoxFuture<'a, Option<u32>> {
-        self.model.count_tokens(request)
-    }
-
-    fn prewarm(&self, instructions: Option<&str>) {
-        self.model.prewarm(instructions);
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.model.capabilities()
     }
 }

@@ -174,8 +174,8 @@ fn the_widest_object_is_checked_in_a_moment() {
     let schema = json!({"type": "object", "properties": all(json!({"type": "integer"})), "required": names});
     let schema = convert(&schema).unwrap().schema;
     let mut members = all(json!(1));
-    assert_eq!(schema.validate_object(&members), Ok(()));
+    assert_eq!(schema.validate(&Value::Object(members.clone())), Ok(()));
     members.remove("member_8999");
     let missing = "'member_8999' is required but missing.".to_owned();
-    assert_eq!(schema.validate_object(&members), Err(missing));
+    assert_eq!(schema.validate(&Value::Object(members)), Err(missing));
 }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use oam_agent::{
-    Availability, BoxFuture, Capabilities, Model, ModelError, Script, ScriptedModel, StepContent,
-    StepOutcome, StepRequest, StepSink, Usage,
+    Availability, BoxFuture, Model, ModelError, ModelLayer, Script, ScriptedModel, StepContent, StepOutcome,
+    StepRequest, StepSink, Usage,
 };
 use serde_json::{Value, json};
 
@@ -34,26 +34,18 @@ impl<M> Watched<M> {
     }
 }
 
-impl<M: Model> Model for Watched<M> {
-    fn step<'a>(
+impl<M: Model> ModelLayer for Watched<M> {
+    fn below(&self) -> &dyn Model {
+        &self.model
+    }
+
+    fn pass_step<'a>(
         &'a self,
         request: StepRequest,
         sink: &'a mut dyn StepSink,
     ) -> BoxFuture<'a, Result<StepOutcome, ModelError>> {
         self.asked.lock().unwrap().push(request.clone());
         self.model.step(request, sink)
-    }
-
-    fn availability(&self) -> Availability {
-        self.model.availability()
-    }
-
-    fn context_size(&self) -> Option<u32> {
-        self.model.context_size()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.model.capabilities()
     }
 }
 

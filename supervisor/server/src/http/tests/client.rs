@@ -174,6 +174,12 @@ pub(super) fn post_bytes(path: &str, body: &[u8], headers: &str) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// A completion request with `more` bytes that the model does not see, and the length of its body.
+pub(super) fn longer(mut body: Value, more: usize) -> (Vec<u8>, usize) {
+    body["user"] = json!("x".repeat(more));
+    (post(&body, ""), body.to_string().len())
+}
+
 /// A GET, with more header lines.
 pub(crate) fn get(path: &str, headers: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").into_bytes()

@@ -2,18 +2,8 @@
 
 use std::{num::NonZeroUsize, sync::Arc};
 
-use serde_json::{Value, json};
-
-use super::client::{
-    PausingModel, Wire, completions_within, config, eventually, get, hi, post, start, streamed_hi,
-};
+use super::client::{PausingModel, Wire, completions_within, config, eventually, hi, longer, streamed_hi};
 use crate::{Limits, Server};
-
-/// A request with `more` bytes that the model does not see, and the length of its body.
-fn longer(mut body: Value, more: usize) -> (Vec<u8>, usize) {
-    body["user"] = json!("x".repeat(more));
-    (post(&body, ""), body.to_string().len())
-}
 
 #[tokio::test]
 async fn a_body_counts_until_its_request_is_answered() {
@@ -49,29 +39,4 @@ async fn a_body_counts_until_its_request_is_answered() {
     model.go_on();
     assert_eq!(second.answer().await.status, 200);
     eventually("nothing is held", || server.buffered_bytes() == 0).await;
-}
-
-#[test]
-fn a_large_body_is_read_where_nobody_waits_for_it() {
-    // All that is done beside the requests waits for one thread.
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
-    runtime.block_on(async {
-        let server = start(config()).await;
-        let (go_on, told) = std::sync::mpsc::channel::<()>();
-        let busy = tokio::task::spawn_blocking(move || told.recv());
-        let (request, bytes) = longer(hi(), 1 << 20);
-        let mut large = Wire::connect(&server).await;
-        large.send(request).await;
-        eventually("the large body is there", || server.buffered_bytes() == bytes).await;
-
-        let mut small = Wire::connect(&server).await;
-        assert_eq!(small.ask(post(&hi(), "")).await.status, 200);
-        assert_eq!(small.ask(get("/health", "")).await.status, 200);
-        assert_eq!(server.buffered_bytes(), bytes, "the large body is not read yet");
-
-        drop(go_on);
-        busy.await.unwrap().unwrap_err();
-        assert_eq!(large.answer().await.status, 200);
-    });
 }

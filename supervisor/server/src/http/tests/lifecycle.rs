@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::client::{
-    LIMIT, Log, Wire, completions, config, eventually, get, hi, post, start, start_paused, start_with,
+    LIMIT, Log, Wire, completions, config, eventually, get, hi, post, post_to, start, start_paused,
     streamed_hi, watch_states,
 };
 use crate::{Recovery, Server, ServerConfig, ServerState, StartError, TcpAddress};
@@ -84,16 +84,90 @@ async fn a_server_listens_at_ipv6_too() {
     assert_eq!(Wire::connect(&server).await.ask(get("/health", "")).await.status, 200);
 }
 
+/// What makes a server end although answers are under way.
+#[derive(Debug, Clone, Copy)]
+enum Cut {
+    NoTime,
+    TimeIsOver,
+    Hurried,
+    Dropped,
+}
+
+impl Cut {
+    const ALL: [Self; 4] = [Self::NoTime, Self::TimeIsOver, Self::Hurried, Self::Dropped];
+
+    fn config(self) -> ServerConfig {
+        let drain = match self {
+            Self::NoTime => Duration::ZERO,
+            Self::TimeIsOver => Duration::from_millis(20),
+            Self::Hurried | Self::Dropped => Duration::from_hours(1),
+        };
+        ServerConfig { drain, ..config() }
+    }
+
+    async fn end(self, server: Server) {
+        let cut = async {
+            tokio::task::yield_now().await;
+            if matches!(self, Self::Hurried) {
+                server.cut();
+            }
+        };
+        if !matches!(self, Self::Dropped) {
+            tokio::time::timeout(LIMIT, async { tokio::join!(server.stop(), cut) }).await.expect("the end");
+            assert_eq!(server.state(), ServerState::Stopped { reason: None });
+            assert_eq!(server.open_connections(), 0);
+        }
+    }
+}
+
 #[tokio::test]
-async fn a_stop_cuts_what_is_under_way_when_there_is_no_time() {
-    let server = start_with(config(), &json!([{ "text": "late", "delayMs": 3_600_000 }])).await;
+async fn a_stream_that_is_cut_ends_with_an_error() {
+    for cut in Cut::ALL {
+        for (path, last) in
+            [("/v1/chat/completions", "data: [DONE]\n\n"), ("/v1/responses", "\"code\":\"server_error\"")]
+        {
+            let (server, _model) = start_paused(cut.config()).await;
+            let mut wire = Wire::connect(&server).await;
+            let body =
+                json!({ "messages": [{ "role": "user", "content": "Hi" }], "input": "Hi", "stream": true });
+            wire.send(post_to(path, &body, "")).await;
+            assert_eq!(wire.answer_head().await.status, 200);
+            while !wire.piece().await.contains("one") {}
+            cut.end(server).await;
+            let rest = String::from_utf8(wire.rest().await).unwrap();
+            assert!(rest.contains(r#""code":"server_stopping""#) && rest.contains(last), "{cut:?}: {rest}");
+            assert!(rest.ends_with("\r\n0\r\n\r\n"), "{cut:?}: {rest}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_is_an_error() {
+    for cut in Cut::ALL {
+        let completions = completions(&json!([{ "text": "late", "delayMs": 3_600_000 }]));
+        let server = Server::start(cut.config(), completions.clone()).await.unwrap();
+        let mut wire = Wire::connect(&server).await;
+        wire.send(post(&hi(), "")).await;
+        eventually("handled", || completions.active() == 1).await;
+        cut.end(server).await;
+        let answer = wire.answer().await;
+        assert_eq!((answer.status, &*answer.code()), (503, "server_stopping"), "{cut:?}");
+        assert_eq!((answer.header("connection"), answer.header("retry-after")), (Some("close"), Some("1")));
+        wire.assert_ended().await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_client_that_does_not_read_that_it_is_cut() {
+    // More than the sockets take.
+    let completions = completions(&json!([{ "text": "x".repeat(16 << 20), "chunks": 2 }]));
+    let server = Server::start(config(), completions.clone()).await.unwrap();
     let mut wire = Wire::connect(&server).await;
-    wire.send(post(&hi(), "")).await;
-    eventually("handled", || server.open_connections() == 1).await;
-    let (reason, ()) = tokio::join!(server.stopped(), server.stop());
-    assert_eq!((reason, server.state()), (None, ServerState::Stopped { reason: None }));
-    assert_eq!(server.open_connections(), 0);
-    wire.assert_ended().await;
+    wire.send(post(&streamed_hi(), "")).await;
+    assert_eq!(wire.answer_head().await.status, 200);
+    eventually("all has been said", || completions.active() == 0).await;
+    Cut::NoTime.end(server).await;
+    assert!(!wire.rest().await.ends_with(b"0\r\n\r\n"), "it got all");
 }
 
 #[tokio::test]
@@ -120,28 +194,6 @@ async fn a_stop_lets_a_stream_end() {
     };
     tokio::join!(server.stop(), client);
     assert_eq!(server.state(), ServerState::Stopped { reason: None });
-}
-
-#[tokio::test]
-async fn a_drain_ends_when_its_time_is_over_or_it_is_cut_short() {
-    for (drain, is_cut) in [(Duration::from_millis(50), false), (Duration::from_hours(1), true)] {
-        let server = start_with(
-            ServerConfig { drain, ..config() },
-            &json!([{ "text": "late", "delayMs": 3_600_000 }]),
-        )
-        .await;
-        let mut wire = Wire::connect(&server).await;
-        wire.send(post(&hi(), "")).await;
-        eventually("handled", || server.open_connections() == 1).await;
-        let cut = async {
-            tokio::task::yield_now().await;
-            if is_cut {
-                server.cut();
-            }
-        };
-        tokio::time::timeout(LIMIT, async { tokio::join!(server.stop(), cut) }).await.expect("the end");
-        wire.assert_ended().await;
-    }
 }
 
 #[tokio::test]

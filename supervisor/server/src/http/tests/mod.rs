@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod faults;
 mod held_bodies;
 mod lifecycle;
+mod long_work;
 mod malformed;
 mod mutations;
 mod requests;
