@@ -183,10 +183,10 @@ impl Realms {
         }
     }
 
-    /// Fails when the files of the open store were removed or replaced. Blocks.
-    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+    /// Fails when the open store does not get well by itself. Blocks.
+    pub(crate) fn check_store(&self) -> Result<(), StoreError> {
         let StoreState::Open(store) = self.state().store.clone() else { return Ok(()) };
-        store.check_place()
+        store.check()
     }
 
     /// Deletes a realm that nobody uses; returns when that is on disk. Blocks.
