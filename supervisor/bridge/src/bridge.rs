@@ -30,7 +30,7 @@ use crate::{
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
     queue::{NewOperation, Operation},
-    realm::{Books, Membership, Realm, RealmName, Subscriptions},
+    realm::{Books, Membership, OpenedRealm, Realm, RealmName, Subscriptions},
     registry::{Method, MethodRegistry, MethodSet, RealmUse, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
@@ -231,9 +231,10 @@ impl Bridge {
     }
 
     /// Makes the realm that is asked for the bridge's, for all its life. If that fails, no other one takes its place: what
-    /// the client has sent for that realm must not be done elsewhere. Called while `initialize` is handled.
-    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<(), BridgeError> {
-        let entered = asked.and_then(|name| name.map_or(Ok(()), |name| self.join(&name)));
+    /// the client has sent for that realm must not be done elsewhere. Returns whether the realm was made for that. Called while
+    /// `initialize` is handled.
+    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<bool, BridgeError> {
+        let entered = asked.and_then(|name| name.map_or(Ok(false), |name| self.join(&name)));
         *self.refused_realm() = entered.clone().err();
         entered
     }
@@ -250,10 +251,10 @@ impl Bridge {
         }
     }
 
-    fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
+    fn join(&self, name: &RealmName) -> Result<bool, BridgeError> {
         if let Some(membership) = self.inner.membership.get() {
             return match membership.realm().name() {
-                Some(current) if current == name => Ok(()),
+                Some(current) if current == name => Ok(false),
                 Some(current) => Err(BridgeError::invalid_params(format!(
                     "'client.realm' cannot change: this connection is in realm '{current}'."
                 ))),
@@ -268,12 +269,12 @@ impl Bridge {
                  has only a realm of its own.",
             )
         })?;
-        let realm = directory.open(name)?;
+        let OpenedRealm { realm, is_new } = directory.open(name)?;
         if let Some(books) = realm.books() {
             self.guard_output(Arc::clone(books));
         }
         self.inner.membership.get_or_init(|| Membership::of(realm));
-        Ok(())
+        Ok(is_new)
     }
 
     /// The name of its realm, if that is a shared one.

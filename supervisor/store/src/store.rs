@@ -198,22 +198,22 @@ impl Store {
     /// Marks the realm as open; it is closed again when what is returned is dropped.
     fn claim(&self, name: &str) -> Result<(OpenRealm, Sequence), StoreError> {
         let mut state = self.queue.lock();
-        let (number, last) = match state.realms.get_mut(name) {
+        let (number, last, is_new) = match state.realms.get_mut(name) {
             Some(entry) if entry.is_open => return Err(StoreError::RealmOpen { name: name.to_owned() }),
             Some(entry) => {
                 entry.is_open = true;
-                (entry.number, entry.last)
+                (entry.number, entry.last, false)
             }
             None => {
                 let number = state.next_realm;
                 let last = self.push(&mut state, Action::CreateRealm { number, name: name.to_owned() })?;
                 state.next_realm += 1;
                 state.realms.insert(name.to_owned(), RealmEntry { number, is_open: true, last });
-                (number, last)
+                (number, last, true)
             }
         };
-        let objects = Mutex::default();
-        Ok((OpenRealm { queue: self.queue.clone(), name: name.to_owned(), number, objects }, last))
+        let (queue, name, objects) = (self.queue.clone(), name.to_owned(), Mutex::default());
+        Ok((OpenRealm { queue, name, number, is_new, objects }, last))
     }
 
     fn push(&self, state: &mut State, action: Action) -> Result<Sequence, StoreError> {

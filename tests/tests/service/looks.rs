@@ -169,6 +169,26 @@ fn a_service_is_stopped_whose_end_nobody_looks_at() {
 }
 
 #[test]
+fn a_realm_with_nothing_in_it_is_said_to_be_so_and_its_making_is_in_the_log() {
+    let home = Home::new();
+    assert_eq!(home.run(["service", "start"]).code, Some(0));
+    let mut client = home.client().start();
+    client.ok("initialize", json!({"client": {"realm": "inn"}}));
+    client.ok("world/create", json!({"world": "w"}));
+    let mut misspelt = home.client().start();
+    misspelt.ok("initialize", json!({"client": {"realm": "iin"}}));
+    let people = home.run(["service", "status"]).stdout;
+    for part in ["inn, 1 object on disk", "iin, nothing in it, 1 connection"] {
+        assert!(people.contains(part), "{part}: {people}");
+    }
+    let log = home.run(["service", "logs", "--json"]).stdout;
+    let made = log.lines().filter(|line| line.contains("a realm was made"));
+    let realms: Vec<Value> =
+        made.map(|line| serde_json::from_str::<Value>(line).unwrap()["realm"].take()).collect();
+    assert_eq!(realms, ["inn", "iin"], "{log}");
+}
+
+#[test]
 fn a_realm_is_deleted_when_nobody_is_in_it() {
     let home = Home::new();
     let _service = home.serve([]);
