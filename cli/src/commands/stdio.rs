@@ -57,7 +57,7 @@ pub(crate) struct StdioArguments {
     #[arg(long)]
     pub(crate) no_scripted_models: bool,
 
-    /// What to log: debug, info, warning or error.
+    /// What to log: debug, info, warn(ing) or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Warning)]
     pub(crate) log_level: LogLevel,

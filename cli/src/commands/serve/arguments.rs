@@ -86,7 +86,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = seconds::any)]
     drain: Duration,
 
-    /// What to log: debug, info, warning or error.
+    /// What to log: debug, info, warn(ing) or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Info)]
     pub(super) log_level: LogLevel,

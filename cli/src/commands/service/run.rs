@@ -108,7 +108,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     log_file: Option<InputPath>,
 
-    /// What to log: debug, info, warning or error.
+    /// What to log: debug, info, warn(ing) or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Info)]
     log_level: LogLevel,
