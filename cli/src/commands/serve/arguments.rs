@@ -101,10 +101,10 @@ Examples:
   oam serve --host 0.0.0.0 --api-key s3cret --model-alias gpt-4o-mini=system
   oam serve --socket /run/user/1000/oam.sock --worker 'oam worker scripted'
 
-Environment: OAM_API_KEY; OAM_SCRIPT=FILE, played once for all requests together; OAM_WORKER,
+Environment: OAM_API_KEY; OAM_SCRIPT=FILE, played once for all requests together; OAM_WORKER, \
 OAM_RECORD and more as for other commands.
 
-Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it cannot listen, or no longer; 2 wrong arguments,
+Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it cannot listen, or no longer; 2 wrong arguments, \
 tools, or script; 3 the model cannot be asked. Everything else: docs/SERVER.md.";
 
 fn alias(text: &str) -> Result<(String, String), String> {

@@ -129,7 +129,7 @@ Environment:
 
 SIGHUP has the settings read again; if the input is a terminal, it ends the service.
 
-Exit codes: 0 stopped (SIGTERM, SIGINT), idle, or replaced; 1 it cannot listen or go on, or another
+Exit codes: 0 stopped (SIGTERM, SIGINT), idle, or replaced; 1 it cannot listen or go on, or another \
 service does; 2 wrong arguments, settings, script or worker program. More: docs/SERVICE.md.";
 
 impl RunArguments {
