@@ -25,7 +25,10 @@ use crate::{
     client_calls::ClientCalls,
     client_id::ClientId,
     config::{BridgeConfig, ModelUse},
-    message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
+    message::{
+        BridgeError, ClientReply, Incoming, Outgoing, Payload, ReceivedParams, Rejected, RequestId,
+        parse_line,
+    },
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
@@ -167,7 +170,7 @@ impl Bridge {
         id: Option<RequestId>,
     ) -> Result<Value, BridgeError> {
         let (caller, answer) = oneshot::channel();
-        self.call_then(method, Some(params), id, move |result| {
+        self.call_then(method, Ok(Some(params)), id, move |result| {
             // A caller that went away asked for nothing more.
             let _ = caller.send(result);
         });
@@ -181,7 +184,7 @@ impl Bridge {
     pub fn call_then(
         &self,
         method: &str,
-        params: Option<Value>,
+        params: ReceivedParams,
         id: Option<RequestId>,
         answered: impl FnOnce(Result<Payload, BridgeError>) + Send + 'static,
     ) -> Canceller {
@@ -365,7 +368,13 @@ impl Bridge {
         }
     }
 
-    fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) -> Canceller {
+    fn handle(
+        &self,
+        id: Option<RequestId>,
+        method: &str,
+        params: ReceivedParams,
+        to: Recipient,
+    ) -> Canceller {
         tracing::debug!(method, id = id.as_ref().map(tracing::field::display), "a request arrived");
         let mut responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
@@ -423,9 +432,9 @@ impl Bridge {
         registered: &Method,
         id: Option<RequestId>,
         method: &str,
-        params: Option<Value>,
+        params: ReceivedParams,
     ) -> Result<Reply, BridgeError> {
-        let params = Params::new(params)?;
+        let params = Params::of_request(params)?;
         let request = Request { bridge: self.clone(), id, params };
         if registered.realm_use != RealmUse::None {
             self.must_have_realm()?;

@@ -250,7 +250,7 @@ async fn what_was_asked_of_a_bridge_that_is_dropped_is_done() {
         ("session/reset", json!({"session": "gorm"})),
     ] {
         let sender = sender.clone();
-        bridge.call_then(method, Some(params), None, move |end| sender.send(end.map(drop)).unwrap());
+        bridge.call_then(method, Ok(Some(params)), None, move |end| sender.send(end.map(drop)).unwrap());
     }
     drop((bridge, sender));
     for _ in 0..3 {
