@@ -48,8 +48,11 @@ impl Formatter for WireFormatter {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Both separators are E2 80 A8/A9 in UTF-8; text without that first byte needs no closer look.
         let bytes = fragment.as_bytes();
+        if bytes.is_ascii() {
+            return writer.write_all(bytes);
+        }
+        // Both separators are E2 80 A8/A9 in UTF-8; text without that first byte needs no closer look.
         let mut written = 0;
         for at in memchr::memchr_iter(0xE2, bytes) {
             let escape: &[u8] = match bytes[at..] {

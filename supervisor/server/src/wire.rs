@@ -8,6 +8,9 @@ use serde::Serialize;
 
 const ID_CHARS: usize = 29;
 
+/// Room for all but long answers.
+const USUAL_BYTES: usize = 1024;
+
 /// A new id: nobody else has it.
 pub(crate) fn id(prefix: &str) -> String {
     let mut id = prefix.to_owned();
@@ -21,7 +24,7 @@ pub(crate) fn unix_seconds() -> u64 {
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Bytes {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(USUAL_BYTES);
     json_text::write(&mut text, value);
     text.into()
 }

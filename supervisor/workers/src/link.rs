@@ -115,6 +115,10 @@ impl Outgoing {
         Ok(())
     }
 
+    pub(crate) fn gathered_bytes(&self) -> usize {
+        self.gathered.len()
+    }
+
     /// Writes what is gathered, at once if there is room. A worker that is gone is noticed by whoever reads.
     pub(crate) fn flush(&mut self) {
         if self.gathered.is_empty() {

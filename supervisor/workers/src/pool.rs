@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
+    mem,
     pin::pin,
     sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
@@ -14,7 +15,7 @@ use oam_agent::{Capabilities, ErrorCode, ModelError, StepOutcome, StepRequest};
 use oam_ipc::{EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage};
 use tokio::{
     sync::{mpsc, oneshot},
-    task::AbortHandle,
+    task::{AbortHandle, yield_now},
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -105,9 +106,12 @@ impl Actor {
         actor.tell(Event::Tick);
         let mut is_asked = true;
         let mut timer = pin!(sleep(Duration::ZERO));
+        let mut seen = 0;
         loop {
-            // Asked for only when there is nothing to take in. Then what was said meanwhile is written together; setting a
-            // timer anew costs more than keeping it.
+            // As long as there is more to say each time, whoever else can go on may add to it: then all of it is written together.
+            let gathered = actor.gathered_bytes();
+            let is_gathering = gathered > mem::replace(&mut seen, gathered);
+            // Asked for only when there is nothing to take in. Setting a timer anew costs more than keeping it.
             let tick = async {
                 actor.flush();
                 let Some(deadline) = actor.core.next_deadline() else { return pending().await };
@@ -120,7 +124,8 @@ impl Actor {
                 biased;
                 input = asked.recv(), if is_asked => input,
                 Some(input) = said.recv() => Some(input),
-                () = tick => {
+                () = yield_now(), if is_gathering => continue,
+                () = tick, if !is_gathering => {
                     actor.tell(Event::Tick);
                     continue;
                 }
@@ -395,6 +400,12 @@ impl Actor {
     fn write(&mut self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
         let outgoing = self.running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
         outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
+    }
+
+    /// What is to be written.
+    fn gathered_bytes(&self) -> usize {
+        let outgoing = self.running.values().filter_map(|running| running.outgoing.as_ref());
+        outgoing.map(Outgoing::gathered_bytes).sum()
     }
 
     fn flush(&mut self) {

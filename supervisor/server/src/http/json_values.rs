@@ -27,8 +27,10 @@ impl ValueCounter {
     /// How many values have begun in the next bytes.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
         let before = self.count;
-        for &byte in bytes {
-            self.step(byte);
+        let mut rest = bytes;
+        while let [byte, others @ ..] = rest {
+            self.step(*byte);
+            rest = if self.at == At::Text && !self.is_escaped { from_end_of_text(others) } else { others };
         }
         self.count - before
     }
@@ -56,6 +58,11 @@ impl ValueCounter {
         let begins_value = matches!(byte, b'[' | b'{' | b',' | b':');
         self.count += usize::from(begins_value && matches!(self.at, At::Outside | At::Object));
     }
+}
+
+/// The bytes from the first one on that may end a text or escape what ends it.
+fn from_end_of_text(bytes: &[u8]) -> &[u8] {
+    memchr::memchr2(b'"', b'\\', bytes).map_or(&[], |end| &bytes[end..])
 }
 
 #[cfg(test)]

@@ -6,9 +6,17 @@ use super::problem::{Problem, Result, Within, must_be};
 
 pub(crate) type Object = Map<String, Value>;
 
+/// Objects of no more members are looked through: that takes less time than hashing a name.
+const FEW_MEMBERS: usize = 16;
+
 /// The member, unless it is absent.
 pub(crate) fn optional<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
-    object.get(name).filter(|value| !value.is_null())
+    let member = if object.len() <= FEW_MEMBERS {
+        object.iter().find_map(|(other, value)| (other == name).then_some(value))
+    } else {
+        object.get(name)
+    };
+    member.filter(|value| !value.is_null())
 }
 
 /// What `read` makes of the member, unless it is absent.

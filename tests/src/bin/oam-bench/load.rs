@@ -6,7 +6,7 @@ use std::{
 };
 
 /// Connections that have a request under way at all times.
-const CONNECTIONS: &str = "64";
+pub(crate) const CONNECTIONS: &str = "64";
 
 /// What loads servers: `wrk`, with a script.
 #[derive(Debug)]

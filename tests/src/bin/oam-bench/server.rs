@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::{
     handler::HANDLER,
-    load::{Load, Served},
+    load::{CONNECTIONS, Load, Served},
     measures::Plan,
     report::{Figure, Goal},
     script::{PROMPT, ScriptFile},
@@ -30,26 +30,30 @@ pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
             .to_string()
     });
     let worker = Server::oam(|command| command.args(["--worker", &shell_words::join(script.worker())]));
+    let mut wide_worker = script.worker();
+    wide_worker.extend(["--parallel", CONNECTIONS].map(str::to_owned));
+    let wide = Server::oam(|command| {
+        command.args(["--max-concurrent", CONNECTIONS, "--worker", &shell_words::join(wide_worker)])
+    });
     let inside = Server::oam(|command| command.env("OAM_SCRIPT", script.path()));
     let bare = Server::handler(&worker.answer(&whole));
-    let contenders = [(&bare, &whole), (&worker, &whole), (&inside, &whole), (&worker, &streamed)];
+    let contenders =
+        [(&bare, &whole), (&worker, &whole), (&wide, &whole), (&inside, &whole), (&worker, &streamed)];
     let each = || contenders.map(|(server, body)| server.under(load, body, plan.load_seconds));
-    let [bare, worker, inside, streamed] = (1..plan.repetitions).fold(each(), |best, _| {
+    let [bare, worker, wide, inside, streamed] = (1..plan.repetitions).fold(each(), |best, _| {
         let next = each();
         array::from_fn(|index| best[index].or(next[index]))
     });
-    let mut figures = vec![
-        Figure::new("completions by a worker (beside: bare handler)", "/s", worker.per_second)
-            .beside(bare.per_second)
-            .goal(Goal::RatioAtLeast(0.5)),
-    ];
-    figures.extend(worker.costs_beside(&bare));
-    figures.push(
-        Figure::new("completions by a script inside (beside: handler)", "/s", inside.per_second)
-            .beside(bare.per_second)
-            .goal(Goal::RatioAtLeast(0.5)),
-    );
-    figures.extend(inside.costs_beside(&bare));
+    let mut figures = Vec::new();
+    for (name, served) in [
+        ("completions by a worker, four at once (beside: bare handler)", worker),
+        ("completions by a worker, all at once (beside: handler)", wide),
+        ("completions by a script inside (beside: handler)", inside),
+    ] {
+        let figure = Figure::new(name, "/s", served.per_second).beside(bare.per_second);
+        figures.push(figure.goal(Goal::RatioAtLeast(0.5)));
+        figures.extend(served.costs_beside(&bare));
+    }
     figures.push(Figure::new("streamed completions by a worker, 20 chunks", "/s", streamed.per_second));
     figures
 }
