@@ -204,7 +204,9 @@ impl Queue {
         match &state.phase {
             Phase::Running => {}
             Phase::Dead(failure) => return Err(ChangeError::Failed(failure.clone())),
-            _ => return Err(ChangeError::Closed),
+            Phase::Closing => return Err(ChangeError::Closed),
+            #[cfg(test)]
+            Phase::Abandoned => return Err(ChangeError::Closed),
         }
         for action in actions {
             state.weight += action.weight();

@@ -146,9 +146,10 @@ impl StandIn {
 
     fn place_in(self, value: &Value) -> Option<String> {
         match value {
-            Value::Number(number) => {
-                number.as_f64().is_some_and(|number| number.abs() == self.0).then(String::new)
-            }
+            Value::Number(number) => number
+                .as_f64()
+                .is_some_and(|number| number.abs().total_cmp(&self.0).is_eq())
+                .then(String::new),
             Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
                 let within = self.place_in(item)?;
                 Some(format!("[{index}]{within}"))
