@@ -12,7 +12,7 @@ pub(crate) enum LogLevel {
     Debug,
     /// Also what happens to connections and workers.
     Info,
-    /// Also what should not be, but was coped with.
+    /// Also what should not be, but was coped with; warn means the same.
     #[value(alias = "warn")]
     Warning,
     /// What went wrong.

@@ -34,7 +34,7 @@ const EXAMPLES: &str = "\
 Example:
   oam available --compact && oam respond 'Hello!'
 
-Exit codes: 0 yes; 3 no, with the member \"reason\": device_not_eligible, apple_intelligence_not_enabled,
+Exit codes: 0 yes; 3 no, with the member \"reason\": device_not_eligible, apple_intelligence_not_enabled, \
 model_not_ready or unknown.";
 
 pub(crate) fn run(arguments: &AvailableArguments) -> ExitCode {

@@ -75,7 +75,8 @@ fn page(command: &Command) -> Result<String, Failure> {
     let mut page = Vec::new();
     man.render_title(&mut page).map_err(failed)?;
     man.render_name_section(&mut page).map_err(failed)?;
-    section(&mut page, "SYNOPSIS", &[usage.trim_start_matches("Usage: ")]).map_err(failed)?;
+    let synopsis = |roff: &mut Roff| as_it_is(roff, &[usage.trim_start_matches("Usage: ")]);
+    section(&mut page, "SYNOPSIS", synopsis).map_err(failed)?;
     man.render_description_section(&mut page).map_err(failed)?;
     man.render_options_section(&mut page).map_err(failed)?;
     if command.has_subcommands() {
@@ -83,19 +84,35 @@ fn page(command: &Command) -> Result<String, Failure> {
     }
     let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     for (title, lines) in sections(&more) {
-        section(&mut page, title, &lines).map_err(failed)?;
+        section(&mut page, title, |roff| paragraphs(roff, &lines)).map_err(failed)?;
     }
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-/// A section whose lines stay as they are.
-fn section(page: &mut Vec<u8>, title: &str, lines: &[&str]) -> std::io::Result<()> {
+fn section(page: &mut Vec<u8>, title: &str, write: impl FnOnce(&mut Roff)) -> std::io::Result<()> {
     let mut roff = Roff::default();
-    roff.control("SH", [title]).control("nf", []);
+    roff.control("SH", [title]);
+    write(&mut roff);
+    roff.to_writer(page)
+}
+
+/// What is indented, or empty, stays as it is; a line of text is a paragraph, as wide as the page.
+fn paragraphs(roff: &mut Roff, lines: &[&str]) {
+    let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+    for run in lines.chunk_by(|one, next| !is_text(one) && !is_text(next)) {
+        match run {
+            [line] if is_text(line) => drop(roff.text([roman(*line)])),
+            lines => as_it_is(roff, lines),
+        }
+    }
+}
+
+fn as_it_is(roff: &mut Roff, lines: &[&str]) {
+    roff.control("nf", []);
     for line in lines {
         roff.text([roman(*line)]);
     }
-    roff.control("fi", []).to_writer(page)
+    roff.control("fi", []);
 }
 
 /// The parts of a help text's end, each with the title that manual pages have for it.
@@ -125,12 +142,22 @@ mod tests {
 
     #[test]
     fn the_end_of_a_help_text_becomes_sections() {
-        let text = "Type a line.\n\nExamples:\n  oam x\n\nExit codes: 0 done,\n1 failed\nMore: elsewhere";
+        let text = "Type a line.\n\nExamples:\n  oam x\n\nExit codes: 0 done, 1 failed\nMore: elsewhere";
         let expected = [
             ("NOTES", vec!["Type a line.", ""]),
             ("EXAMPLES", vec!["  oam x", ""]),
-            ("EXIT STATUS", vec!["0 done,", "1 failed", "More: elsewhere"]),
+            ("EXIT STATUS", vec!["0 done, 1 failed", "More: elsewhere"]),
         ];
         assert_eq!(sections(text), expected);
+    }
+
+    #[test]
+    fn examples_keep_their_lines_and_paragraphs_are_as_wide_as_the_page() {
+        let mut page = Vec::new();
+        let lines = ["A paragraph.", "", "  oam x", "  oam y", "", "Another."];
+        section(&mut page, "NOTES", |roff| paragraphs(roff, &lines)).unwrap();
+        let page = String::from_utf8(page).unwrap();
+        let page = page.split_once(".SH NOTES\n").unwrap().1;
+        assert_eq!(page, "A paragraph.\n.nf\n\n  oam x\n  oam y\n\n.fi\nAnother.\n");
     }
 }

@@ -55,11 +55,11 @@ Examples:
   OAM_SCRIPT=tavern.json oam stdio < requests.jsonl
   oam record --append answers.json -- respond 'Who are you?'
 
-OAM_RECORD=FILE does the same for a program that starts oam by itself; OAM_RECORD_APPEND=1,
-OAM_RECORD_REDACT=1 and OAM_RECORD_PACE=1 are like --append, --redact and --pace.
+OAM_RECORD=FILE does the same for a program that starts oam by itself; OAM_RECORD_APPEND=1, \
+OAM_RECORD_REDACT=1 and OAM_RECORD_PACE=1 are like --append, --redact and --pace. \
 More: docs/RECORDING.md.
 
-Exit codes: 1 the file cannot be written, or another oam records to it; 2 there is something else in
+Exit codes: 1 the file cannot be written, or another oam records to it; 2 there is something else in \
 it, with --append; otherwise the command's.";
 
 pub(crate) fn run(arguments: &RecordArguments) -> process::ExitCode {

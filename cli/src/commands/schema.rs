@@ -39,7 +39,7 @@ Examples:
   oam schema convert person.json
   echo '{\"type\":\"integer\",\"minimum\":1}' | oam schema convert - --name Dice --json
 
-The schema goes to standard output, warnings about what is only described to the model (patterns,
+The schema goes to standard output, warnings about what is only described to the model (patterns, \
 formats, lengths) to standard error. With --json: {\"warnings\":[…],\"generationSchema\":{…}}.
 
 Exit codes: 0 converted; 2 the file is no JSON object, or nothing can be generated from it.";

@@ -43,7 +43,7 @@ Examples:
 
 It starts the worker, waits until that is ready or has failed (10 s at most), and ends it again.
 
-Exit codes: 0 the model can be asked; 3 it cannot, and the output says what to do; 2 the worker
+Exit codes: 0 the model can be asked; 3 it cannot, and the output says what to do; 2 the worker \
 program is not there, or OAM_SCRIPT cannot be used.";
 
 /// What was seen.

@@ -57,7 +57,7 @@ pub(crate) struct StdioArguments {
     #[arg(long)]
     pub(crate) no_scripted_models: bool,
 
-    /// What to log: debug, info, warning or error.
+    /// What to log: debug, info, warn(ing) or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Warning)]
     pub(crate) log_level: LogLevel,
@@ -89,8 +89,9 @@ const OF_A_BRIDGE: [&str; 16] = [
     "replay_match",
 ];
 
-const EXAMPLES: &str = r#"Examples:
-  echo '{"jsonrpc":"2.0","id":1,"method":"ping"}' | oam stdio
+const EXAMPLES: &str = "\
+Examples:
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | oam stdio
   oam stdio --connect
   oam stdio --worker 'oam worker scripted --fault abort:p=0.05' --log-level info
 
@@ -100,9 +101,9 @@ Environment:
   OAM_WORKER=CMD        like --worker; looked at after --worker and OAM_SCRIPT
   OAM_WORKER_…          handed to workers, which see little else of the environment
 
-Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, the service was
-lost, or the recording cannot be written; 2 wrong arguments, an unusable script, recording or worker
-program; 130 interrupted (SIGINT). More: docs/PROTOCOL.md, docs/OPERATIONS.md, docs/SERVICE.md."#;
+Exit codes: 0 done, also by SIGTERM; 1 the client did not read, a stream failed, the service was \
+lost, or the recording cannot be written; 2 wrong arguments, an unusable script, recording or worker \
+program; 130 interrupted (SIGINT). More: docs/PROTOCOL.md, docs/OPERATIONS.md, docs/SERVICE.md.";
 
 pub(crate) fn max_sessions(text: &str) -> Result<usize, String> {
     match text.parse() {

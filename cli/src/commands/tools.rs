@@ -29,7 +29,8 @@ pub(crate) struct ValidateArguments {
     json: bool,
 }
 
-const EXAMPLES: &str = r#"Example:
+const EXAMPLES: &str = concat!(
+    r#"Example:
   oam tools validate tools.json
 
 A tools file is an array of definitions in OpenAI's form. With x-oam, oam runs the tool itself:
@@ -38,11 +39,12 @@ A tools file is an array of definitions in OpenAI's form. With x-oam, oam runs t
                  "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
     "x-oam": {"command": ["./weather.sh"], "timeout": 10}}]
 
-Keys of x-oam: command (an array, or a string for /bin/sh), timeout (seconds, 30), cwd, env,
-maxOutputChars (8000 bytes). Without a command the tool is external: its calls are handed to
-whoever asked.
+"#,
+    "Keys of x-oam: command (an array, or a string for /bin/sh), timeout (seconds, 30), cwd, env, maxOutputChars (8000 \
+     bytes). Without a command the tool is external: its calls are handed to whoever asked.
 
-Exit codes: 0 the file can be used, if with warnings; 2 it cannot."#;
+Exit codes: 0 the file can be used, if with warnings; 2 it cannot."
+);
 
 pub(crate) fn run(command: &ToolsCommand) -> ExitCode {
     let ToolsCommand::Validate(arguments) = command;

@@ -25,12 +25,15 @@ use crate::{
     client_calls::ClientCalls,
     client_id::ClientId,
     config::{BridgeConfig, ModelUse},
-    message::{BridgeError, ClientReply, Incoming, Outgoing, Payload, Rejected, RequestId, parse_line},
+    message::{
+        BridgeError, ClientReply, Incoming, Outgoing, Payload, ReceivedParams, Rejected, RequestId,
+        parse_line,
+    },
     methods,
     outbox::{Outbox, OutboxConsumer, OutboxLimits, outbox},
     params::Params,
     queue::{NewOperation, Operation},
-    realm::{Books, Membership, Realm, RealmName, Subscriptions},
+    realm::{Books, Membership, OpenedRealm, Realm, RealmName, Subscriptions},
     registry::{Method, MethodRegistry, MethodSet, RealmUse, Reply, ReplyKind, Request},
     responder::{Answers, Recipient, Responder},
     transport::Connection,
@@ -167,7 +170,7 @@ impl Bridge {
         id: Option<RequestId>,
     ) -> Result<Value, BridgeError> {
         let (caller, answer) = oneshot::channel();
-        self.call_then(method, Some(params), id, move |result| {
+        self.call_then(method, Ok(Some(params)), id, move |result| {
             // A caller that went away asked for nothing more.
             let _ = caller.send(result);
         });
@@ -181,7 +184,7 @@ impl Bridge {
     pub fn call_then(
         &self,
         method: &str,
-        params: Option<Value>,
+        params: ReceivedParams,
         id: Option<RequestId>,
         answered: impl FnOnce(Result<Payload, BridgeError>) + Send + 'static,
     ) -> Canceller {
@@ -231,9 +234,10 @@ impl Bridge {
     }
 
     /// Makes the realm that is asked for the bridge's, for all its life. If that fails, no other one takes its place: what
-    /// the client has sent for that realm must not be done elsewhere. Called while `initialize` is handled.
-    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<(), BridgeError> {
-        let entered = asked.and_then(|name| name.map_or(Ok(()), |name| self.join(&name)));
+    /// the client has sent for that realm must not be done elsewhere. Returns whether the realm was made for that. Called while
+    /// `initialize` is handled.
+    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<bool, BridgeError> {
+        let entered = asked.and_then(|name| name.map_or(Ok(false), |name| self.join(&name)));
         *self.refused_realm() = entered.clone().err();
         entered
     }
@@ -250,10 +254,10 @@ impl Bridge {
         }
     }
 
-    fn join(&self, name: &RealmName) -> Result<(), BridgeError> {
+    fn join(&self, name: &RealmName) -> Result<bool, BridgeError> {
         if let Some(membership) = self.inner.membership.get() {
             return match membership.realm().name() {
-                Some(current) if current == name => Ok(()),
+                Some(current) if current == name => Ok(false),
                 Some(current) => Err(BridgeError::invalid_params(format!(
                     "'client.realm' cannot change: this connection is in realm '{current}'."
                 ))),
@@ -268,12 +272,12 @@ impl Bridge {
                  has only a realm of its own.",
             )
         })?;
-        let realm = directory.open(name)?;
+        let OpenedRealm { realm, is_new } = directory.open(name)?;
         if let Some(books) = realm.books() {
             self.guard_output(Arc::clone(books));
         }
         self.inner.membership.get_or_init(|| Membership::of(realm));
-        Ok(())
+        Ok(is_new)
     }
 
     /// The name of its realm, if that is a shared one.
@@ -364,7 +368,13 @@ impl Bridge {
         }
     }
 
-    fn handle(&self, id: Option<RequestId>, method: &str, params: Option<Value>, to: Recipient) -> Canceller {
+    fn handle(
+        &self,
+        id: Option<RequestId>,
+        method: &str,
+        params: ReceivedParams,
+        to: Recipient,
+    ) -> Canceller {
         tracing::debug!(method, id = id.as_ref().map(tracing::field::display), "a request arrived");
         let mut responder = Responder::new(to, &self.inner.answers);
         let mut phase = self.phase();
@@ -422,9 +432,9 @@ impl Bridge {
         registered: &Method,
         id: Option<RequestId>,
         method: &str,
-        params: Option<Value>,
+        params: ReceivedParams,
     ) -> Result<Reply, BridgeError> {
-        let params = Params::new(params)?;
+        let params = Params::of_request(params)?;
         let request = Request { bridge: self.clone(), id, params };
         if registered.realm_use != RealmUse::None {
             self.must_have_realm()?;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::message::{ClientReply, place_of_infinite};
+use crate::message::ClientReply;
 
 /// The id of a request that the bridge makes: `t-<n>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -91,11 +91,11 @@ fn tool_output(reply: ClientReply) -> ToolOutput {
         ClientReply::Error { message } => {
             return ToolOutput::Error(message.unwrap_or_else(|| "Unknown error".to_owned()));
         }
+        ClientReply::NotFinite(number) => {
+            return ToolOutput::Error(format!("'result{}' must be a finite number.", number.place()));
+        }
         ClientReply::Result(result) => result,
     };
-    if let Some(place) = place_of_infinite(&result) {
-        return ToolOutput::Error(format!("'result{place}' must be a finite number."));
-    }
     let (output, is_error) = match result {
         Value::Object(mut members) => {
             let is_error = members.get("isError") == Some(&Value::Bool(true));
@@ -114,6 +114,7 @@ fn tool_output(reply: ClientReply) -> ToolOutput {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Incoming, parse_line};
     use serde_json::json;
 
     #[test]
@@ -130,14 +131,16 @@ mod tests {
             (json!("just text"), ToolOutput::Text("just text".into())),
             (json!([1]), ToolOutput::Json(json!([1]))),
             (Value::Null, ToolOutput::Json(Value::Null)),
-            (
-                json!({"output": {"hp": f64::MAX}}),
-                ToolOutput::Error("'result.output.hp' must be a finite number.".into()),
-            ),
+            (json!({"output": {"hp": f64::MAX}}), ToolOutput::Json(json!({"hp": f64::MAX}))),
         ];
         for (result, output) in cases {
             assert_eq!(tool_output(ClientReply::Result(result.clone())), output, "{result}");
         }
+        let line =
+            br#"{"jsonrpc":"2.0","id":"t-1","result":{"output":{"gold":1.7976931348623157e308,"hp":1e400}}}"#;
+        let Ok(Some(Incoming::Reply { reply, .. })) = parse_line(line) else { panic!("it is a reply") };
+        let not_finite = ToolOutput::Error("'result.output.hp' must be a finite number.".into());
+        assert_eq!(tool_output(reply), not_finite);
         let failed = ClientReply::Error { message: Some("Offline".into()) };
         assert_eq!(tool_output(failed), ToolOutput::Error("Offline".into()));
         assert_eq!(

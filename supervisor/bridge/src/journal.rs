@@ -84,6 +84,8 @@ pub struct Durability {
     /// Why the disk cannot be written at present. What was appended is kept, and written when that works again: a failure
     /// ends when `durable` goes on, and not otherwise.
     pub failure: Option<Arc<StorageFailure>>,
+    /// The failure has no end: what is not on disk by now is lost.
+    pub is_final: bool,
 }
 
 /// Why a change cannot be made durable. Towards clients it is `storage_failed`.

@@ -66,7 +66,7 @@ pub use message::{BridgeError, Payload, RequestId};
 pub use params::Params;
 pub use queue::{Operation, OperationQueue};
 pub use realm::{
-    InvalidRealmName, LoadError, Realm, RealmDirectory, RealmLoader, RealmName, RealmOverview,
+    InvalidRealmName, LoadError, OpenedRealm, Realm, RealmDirectory, RealmLoader, RealmName, RealmOverview,
     UnreadableRecord,
 };
 pub use registry::{MethodRegistry, MethodSet, Reply, Request};

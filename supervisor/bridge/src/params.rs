@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use unicode_general_category::{GeneralCategory, get_general_category};
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::message::{BridgeError, MAX_EXACT_INTEGER, place_of_infinite};
+use crate::message::{BridgeError, MAX_EXACT_INTEGER, NotFinite, ReceivedParams};
 
 /// The longest time limit that a client may set.
 const MAX_SECONDS: f64 = 86_400.0;
@@ -46,25 +46,35 @@ impl TimeLimit {
 }
 
 impl Params<'static> {
-    /// The parameters of a request. Absent ones are an empty object. None may be or hold a number beyond the range of
-    /// doubles.
+    /// The parameters of a request. Absent ones are an empty object.
     pub fn new(params: Option<Value>) -> Result<Self, BridgeError> {
-        let params = params.unwrap_or_default();
-        let infinite = place_of_infinite(&params);
-        match (params, infinite) {
-            (Value::Null, _) => Ok(Self::root(Map::new())),
-            (Value::Object(members), None) => Ok(Self::root(members)),
-            (Value::Object(_), Some(place)) => {
-                let name = place.trim_start_matches('.');
-                Err(BridgeError::invalid_params(format!("Parameter '{name}' must be a finite number.")))
-            }
-            _ => Err(BridgeError::invalid_params("params must be an object.")),
+        match params {
+            None | Some(Value::Null) => Ok(Self::root(Map::new())),
+            Some(Value::Object(members)) => Ok(Self::root(members)),
+            Some(_) => Err(no_object()),
         }
+    }
+
+    /// The same as they were received. None may be or hold a number beyond the range of doubles.
+    pub(crate) fn of_request(params: ReceivedParams) -> Result<Self, BridgeError> {
+        params.map_err(|number| not_finite(&number)).and_then(Self::new)
     }
 
     fn root(members: Map<String, Value>) -> Self {
         Self { members: Cow::Owned(members), prefix: String::new() }
     }
+}
+
+fn no_object() -> BridgeError {
+    BridgeError::invalid_params("params must be an object.")
+}
+
+fn not_finite(number: &NotFinite) -> BridgeError {
+    if !number.place().starts_with('.') {
+        return no_object();
+    }
+    let name = number.place().trim_start_matches('.');
+    BridgeError::invalid_params(format!("Parameter '{name}' must be a finite number."))
 }
 
 impl<'a> Params<'a> {

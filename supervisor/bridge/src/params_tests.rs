@@ -117,15 +117,31 @@ fn ranges_include_their_ends() {
     assert_eq!(message(options.integer("n", 0)), "Parameter 'options.n' must be at least 0.");
 }
 
+fn received(params: &str) -> Result<Params<'static>, BridgeError> {
+    let line = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{params}}}"#);
+    let incoming = crate::message::parse_line(line.as_bytes()).unwrap().unwrap();
+    let crate::message::Incoming::Notification { params, .. } = incoming else { panic!("{incoming:?}") };
+    Params::of_request(params)
+}
+
 #[test]
 fn no_parameter_holds_a_number_beyond_the_range_of_doubles() {
     for (infinite, place) in [
-        (json!({"n": f64::MAX}), "n"),
-        (json!({"x": 1, "n": f64::MIN}), "n"),
-        (json!({"value": {"hp": [1, f64::MAX]}}), "value.hp[1]"),
+        (r#"{"n":1e400}"#, "n"),
+        (r#"{"x":1,"n":-1e400}"#, "n"),
+        (r#"{"value":{"hp":[1.7976931348623157e308,1e400]}}"#, "value.hp[1]"),
     ] {
         let expected = format!("Parameter '{place}' must be a finite number.");
-        assert_eq!(message(Params::new(Some(infinite))), expected);
+        assert_eq!(message(received(infinite)), expected);
+    }
+    for wrong in ["1e400", "[1e400]", "[1]"] {
+        assert_eq!(message(received(wrong)), "params must be an object.");
+    }
+    for largest in [r#"{"n":1.7976931348623157e308}"#, r#"{"n":-1.7976931348623157e308}"#] {
+        assert_eq!(
+            received(largest).unwrap().optional_number("n", f64::MIN).unwrap().map(f64::abs),
+            Some(f64::MAX)
+        );
     }
 }
 
@@ -214,10 +230,7 @@ fn json_values() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn values_come_out_as_they_went_in(value in json_values()) {
-        let text = json_text::compact(&json!({"jsonrpc": "2.0", "method": "m", "params": {"x": value}}));
-        let incoming = crate::message::parse_line(text.as_bytes()).unwrap().unwrap();
-        let crate::message::Incoming::Notification { params, .. } = incoming else { panic!("{incoming:?}") };
-        let params = Params::new(params).unwrap();
+        let params = received(&json_text::compact(&json!({"x": value}))).unwrap();
         prop_assert_eq!(json_text::compact(params.raw("x").unwrap()), json_text::compact(&value));
     }
 

@@ -127,16 +127,18 @@ impl OpenConnection {
         self.bridge.get().map_or(0, Bridge::unanswered)
     }
 
-    /// As `service/status` shows it; `not_counted` of its requests are no work.
-    pub(crate) fn to_json(&self, not_counted: usize) -> Value {
+    /// As `service/status` shows it to the connection `asker`, whose own question does not count as work.
+    pub(crate) fn to_json(&self, asker: u64) -> Value {
+        let is_own = self.id == asker;
         let Introduction { name, version } = self.introduction().clone();
         json!({
             "id": self.id,
             "pid": self.peer,
             "client": name.map(|name| json!({"name": name, "version": version})),
             "realm": self.realm(),
-            "busy": self.busy().saturating_sub(not_counted),
+            "busy": self.busy().saturating_sub(usize::from(is_own)),
             "connectedSeconds": self.since.elapsed().as_secs(),
+            "isOwn": is_own,
         })
     }
 

@@ -7,7 +7,7 @@ use oam_bridge::{
     Journal, ObjectName, StorageFailure,
     journal::{Appended, Durability, Sequence},
 };
-use oam_store::{ChangeError, Realm, Status};
+use oam_store::{ChangeError, FailureKind, Realm, Status};
 use tokio::sync::watch;
 
 use crate::realms::InUse;
@@ -87,6 +87,7 @@ fn durability(status: &Status) -> Durability {
     Durability {
         durable: taken(status.durable),
         failure: status.failure.as_ref().map(|failure| Arc::new(disk_failure(failure))),
+        is_final: status.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::WriterDied),
     }
 }
 

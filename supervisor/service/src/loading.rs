@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oam_bridge::{
-    BridgeConfig, LoadError, ObjectName, Realm, RealmLoader, RealmName, StorageFailure,
+    BridgeConfig, LoadError, ObjectName, OpenedRealm, RealmLoader, RealmName, StorageFailure,
     journal::UnknownObjectKind,
 };
 use oam_store::{Entry, Store, StoreError};
@@ -39,7 +39,7 @@ pub(crate) fn load(
     name: &RealmName,
     bridge: &BridgeConfig,
     in_use: InUse,
-) -> Result<Arc<Realm>, Error> {
+) -> Result<OpenedRealm, Error> {
     let mut loader = RealmLoader::new(name.clone(), bridge);
     let stored = store.realm(name.as_str(), |object, entry| {
         let object = ObjectName { kind: object.kind.parse()?, id: (*object.id).into() };
@@ -49,6 +49,7 @@ pub(crate) fn load(
         }
         Ok::<_, Error>(())
     })?;
+    let is_new = stored.is_new();
     let journal = StoredJournal::new(stored, store.watch(), in_use);
-    Ok(loader.finish(Arc::new(journal))?)
+    Ok(OpenedRealm { realm: loader.finish(Arc::new(journal))?, is_new })
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use oam_bridge::{
-    BridgeConfig, BridgeError, Realm, RealmDirectory, RealmName, RealmOverview, StorageFailure,
+    BridgeConfig, BridgeError, OpenedRealm, Realm, RealmDirectory, RealmName, RealmOverview, StorageFailure,
 };
 use oam_store::{Sizes, Status, Store, StoreError};
 use tokio::{
@@ -183,10 +183,10 @@ impl Realms {
         }
     }
 
-    /// Fails when the files of the open store were removed or replaced. Blocks.
-    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+    /// Fails when the open store does not get well by itself. Blocks.
+    pub(crate) fn check_store(&self) -> Result<(), StoreError> {
         let StoreState::Open(store) = self.state().store.clone() else { return Ok(()) };
-        store.check_place()
+        store.check()
     }
 
     /// Deletes a realm that nobody uses; returns when that is on disk. Blocks.
@@ -222,14 +222,14 @@ impl Realms {
         RealmsStatus { store, loaded }
     }
 
-    fn open_realm(&self, name: &RealmName) -> Result<Arc<Realm>, BridgeError> {
+    fn open_realm(&self, name: &RealmName) -> Result<OpenedRealm, BridgeError> {
         let store = self.store().map_err(|failure| unavailable(name, &failure))?;
         let mut state = self.state();
         loop {
             match state.realms.get(name) {
                 Some(Slot::Loaded(realm)) => {
                     if let Some(realm) = realm.upgrade() {
-                        return Ok(realm);
+                        return Ok(OpenedRealm { realm, is_new: false });
                     }
                     break;
                 }
@@ -247,9 +247,12 @@ impl Realms {
         state.realms.insert(name.clone(), Slot::Loading);
         drop(state);
         let loading = Loading { realms: self, name };
-        let realm = self.load(&store, name, &bridge)?;
-        loading.done(&realm);
-        Ok(realm)
+        let opened = self.load(&store, name, &bridge)?;
+        loading.done(&opened.realm);
+        if opened.is_new {
+            tracing::info!(realm = %name, "a realm was made");
+        }
+        Ok(opened)
     }
 
     fn load(
@@ -257,7 +260,7 @@ impl Realms {
         store: &Store,
         name: &RealmName,
         bridge: &BridgeConfig,
-    ) -> Result<Arc<Realm>, BridgeError> {
+    ) -> Result<OpenedRealm, BridgeError> {
         let until = Instant::now() + CLOSING_TIME;
         loop {
             let in_use = InUse::new(&self.in_use);
@@ -331,7 +334,7 @@ impl Realms {
 }
 
 impl RealmDirectory for Realms {
-    fn open(&self, name: &RealmName) -> Result<Arc<Realm>, BridgeError> {
+    fn open(&self, name: &RealmName) -> Result<OpenedRealm, BridgeError> {
         // Called by a task, which others share a thread with.
         match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| self.open_realm(name)),

@@ -387,20 +387,20 @@ impl Shared {
         }
     }
 
-    /// Ends the service when nobody finds it any more, or what it would write.
+    /// Ends the service when nobody finds it any more, or its store is lost to it.
     async fn watch_places(self: Arc<Self>) {
         while *self.phase.borrow() == Phase::Serving {
             sleep(self.system.places_pause).await;
             let shared = Arc::clone(&self);
             // A file system may take its time.
-            if let Err(error) = tokio::task::spawn_blocking(move || shared.stop_if_displaced()).await {
+            if let Err(error) = tokio::task::spawn_blocking(move || shared.stop_if_lost()).await {
                 tracing::error!(%error, "the files of the service were not looked at");
             }
         }
     }
 
-    fn stop_if_displaced(self: &Arc<Self>) {
-        if let Err(error) = self.realms.check_place() {
+    fn stop_if_lost(self: &Arc<Self>) {
+        if let Err(error) = self.realms.check_store() {
             self.stop(StopReason::Failed(error.to_string()));
         }
         let successor = lock(&self.successor);

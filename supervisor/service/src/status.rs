@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{realms::RealmsStatus, service::Shared};
 
-/// The status as it is told to the connection `asker`, whose own question does not count as work.
+/// The status as it is told to the connection `asker`.
 pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
     let workers = match &service.pool {
         Some(pool) => pool.status().await,
@@ -19,12 +19,8 @@ pub(crate) async fn of(service: &Arc<Shared>, asker: u64) -> Value {
     };
     let realms = service.realms_seen.take(look).await;
     let realms = realms.as_deref();
-    let connections: Vec<Value> = service
-        .connections
-        .all()
-        .iter()
-        .map(|connection| connection.to_json(usize::from(asker == connection.id)))
-        .collect();
+    let connections: Vec<Value> =
+        service.connections.all().iter().map(|connection| connection.to_json(asker)).collect();
     let limits = service.limits.borrow().clone();
     let unavailable = service.model_unavailable();
     json!({

@@ -64,7 +64,7 @@ pub enum StoreError {
     #[error("{changes} changes could not be written: {failure}")]
     Unwritten {
         /// How many.
-        changes: usize,
+        changes: u64,
         /// Why.
         failure: Arc<Failure>,
     },
@@ -76,7 +76,8 @@ pub enum StoreError {
 /// A change that was not taken.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ChangeError {
-    /// The disk cannot be written. Only [`Realm::ready`](crate::Realm::ready) says this.
+    /// The disk cannot be written, as [`Realm::ready`](crate::Realm::ready) says; or nothing will be, ever
+    /// ([`FailureKind::WriterDied`]), as whatever makes a change says.
     #[error(transparent)]
     Failed(#[from] Arc<Failure>),
     /// Too much waits to be written.
@@ -112,7 +113,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The database.
     pub path: PathBuf,
-    /// What the engine said.
+    /// What the engine said, or the panic.
     pub message: String,
 }
 
@@ -129,6 +130,8 @@ pub enum FailureKind {
     Corrupt,
     /// The file is gone, or another one is in its place.
     Displaced,
+    /// The thread that writes has panicked. Nothing more is written until the store is opened anew.
+    WriterDied,
     /// Anything else.
     Other,
 }
@@ -141,6 +144,7 @@ impl std::fmt::Display for FailureKind {
             Self::Io => "the disk fails",
             Self::Corrupt => "the database is damaged",
             Self::Displaced => "the database is not in its place any more",
+            Self::WriterDied => "nothing is written any more",
             Self::Other => "the database cannot be used",
         })
     }

@@ -14,6 +14,7 @@
 //!   everything queued before it is. A transaction that was torn in the middle is dropped as a whole.
 //! * While the disk cannot be written (it is full, read-only, failing) the [`Status`] says so. The store keeps what is queued,
 //!   in order, and tries again until it works; nothing becomes durable meanwhile, and reading goes on.
+//! * Should the thread that writes panic, the [`Status`] says so, and changes are refused from then on. The store must be opened anew.
 //! * A database that is removed or replaced while it is open counts as a disk that cannot be written. What is there instead is
 //!   neither read nor written.
 //! * The queue is bounded. A record that finds no room is refused, and from then on so are all changes of its realm: what the
@@ -41,6 +42,8 @@ mod writer;
 
 #[cfg(test)]
 mod crash_property;
+#[cfg(test)]
+mod dead_writer;
 
 pub use error::{ChangeError, Failure, FailureKind, StoreError};
 pub use identity::FileIdentity;

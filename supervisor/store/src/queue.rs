@@ -80,9 +80,11 @@ pub(crate) struct RealmEntry {
     pub(crate) last: Sequence,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phase {
     Running,
+    /// The writer has died of this: nothing is written any more.
+    Dead(Arc<Failure>),
     /// Write what is queued, then end.
     Closing,
     /// End at once, as if the process had been killed.
@@ -101,6 +103,9 @@ pub(crate) struct State {
     pub(crate) next_realm: i64,
     pub(crate) realms: BTreeMap<String, RealmEntry>,
     phase: Phase,
+    /// The writer is to panic when it has something to write.
+    #[cfg(test)]
+    pub(crate) is_faulty: bool,
 }
 
 /// Shared by the store, its realms and its writer.
@@ -134,6 +139,8 @@ impl Queue {
             next_realm,
             realms,
             phase: Phase::Running,
+            #[cfg(test)]
+            is_faulty: false,
         };
         Self {
             state: Mutex::new(state),
@@ -194,8 +201,12 @@ impl Queue {
         state: &mut State,
         actions: [Action; N],
     ) -> Result<Sequence, ChangeError> {
-        if state.phase != Phase::Running {
-            return Err(ChangeError::Closed);
+        match &state.phase {
+            Phase::Running => {}
+            Phase::Dead(failure) => return Err(ChangeError::Failed(failure.clone())),
+            Phase::Closing => return Err(ChangeError::Closed),
+            #[cfg(test)]
+            Phase::Abandoned => return Err(ChangeError::Closed),
         }
         for action in actions {
             state.weight += action.weight();
@@ -215,6 +226,8 @@ impl Queue {
                 return None;
             }
             if !state.pending.is_empty() {
+                #[cfg(test)]
+                assert!(!state.is_faulty, "a fault of the test");
                 // Nothing is being written now, so what is pending is all there is.
                 return Some(Batch { weight: state.weight, changes: mem::take(&mut state.pending) });
             }
@@ -235,6 +248,14 @@ impl Queue {
 
     pub(crate) fn failed(&self, failure: Arc<Failure>) {
         self.tell(|state| state.status.failure = Some(failure));
+    }
+
+    /// Nothing is written any more.
+    pub(crate) fn died(&self, failure: Arc<Failure>) {
+        self.tell(|state| {
+            state.phase = Phase::Dead(failure.clone());
+            state.status.failure = Some(failure);
+        });
     }
 
     /// Changes the status, and tells those who wait for that.
@@ -292,7 +313,9 @@ impl Queue {
         self.lock().weight
     }
 
-    pub(crate) fn queued_changes(&self) -> usize {
-        self.lock().pending.len()
+    /// How many changes are not on disk, and why if that is known.
+    pub(crate) fn unwritten(&self) -> (u64, Option<Arc<Failure>>) {
+        let state = self.lock();
+        (state.last.0 - state.status.durable.0, state.status.failure.clone())
     }
 }

@@ -19,6 +19,7 @@ pub(crate) struct OpenRealm {
     pub(crate) queue: Arc<Queue>,
     pub(crate) name: String,
     pub(crate) number: i64,
+    pub(crate) is_new: bool,
     pub(crate) objects: Mutex<Objects>,
 }
 
@@ -43,6 +44,11 @@ impl Realm {
     /// The realm's name.
     pub fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// Whether there was no realm of this name before it was opened.
+    pub fn is_new(&self) -> bool {
+        self.0.is_new
     }
 
     /// Whether a change may be made: the disk can be written, the queue is not half full, no change was refused.

@@ -11,14 +11,14 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::{
-    ChangeError, Entry, Failure, FailureKind, ObjectName, Realm, Sequence, Status, StoreError,
+    ChangeError, Entry, FailureKind, ObjectName, Realm, Sequence, Status, StoreError,
     database::{self, Place},
     loading,
     lock::{LockError, ProcessLock},
     object::Objects,
     queue::{Action, Phase, Queue, RealmEntry, State},
     realm::OpenRealm,
-    writer::{self, GaveUp},
+    writer,
 };
 
 /// What may differ between stores.
@@ -42,7 +42,7 @@ impl Default for StoreOptions {
 pub struct Store {
     queue: Arc<Queue>,
     place: Place,
-    writer: Option<JoinHandle<Result<(), GaveUp>>>,
+    writer: Option<JoinHandle<()>>,
     _lock: ProcessLock,
 }
 
@@ -94,9 +94,14 @@ impl Store {
         self.queue.status()
     }
 
-    /// Fails when the database was removed, or another one put in its place. Nothing can be read or written then.
-    pub fn check_place(&self) -> Result<(), StoreError> {
-        Ok(self.place.check()?)
+    /// Fails when the store does not get well by itself: the database was removed, or another one put in its place, so that
+    /// nothing can be read or written, or the writer has died.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.place.check()?;
+        match self.status().failure {
+            Some(failure) if failure.kind == FailureKind::WriterDied => Err(StoreError::Failed(failure)),
+            _ => Ok(()),
+        }
     }
 
     /// The last change that was taken.
@@ -176,38 +181,39 @@ impl Store {
     fn end(&mut self, phase: Phase) -> Result<(), StoreError> {
         self.queue.end(phase);
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        match writer.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(GaveUp { changes, failure })) => {
-                Err(StoreError::Unwritten { changes: changes + self.queue.queued_changes(), failure })
-            }
-            Err(_panic) => Err(StoreError::Failed(Arc::new(Failure {
-                kind: FailureKind::Other,
-                path: self.place.path.clone(),
-                message: "the writer ended unexpectedly".to_owned(),
-            }))),
+        // A panic was told as a failure.
+        let _ = writer.join();
+        match self.queue.unwritten() {
+            (changes @ 1.., Some(failure)) => Err(StoreError::Unwritten { changes, failure }),
+            _ => Ok(()),
         }
+    }
+
+    /// Has the writer panic when it has something to write.
+    #[cfg(test)]
+    pub(crate) fn break_writer(&self) {
+        self.queue.lock().is_faulty = true;
     }
 
     /// Marks the realm as open; it is closed again when what is returned is dropped.
     fn claim(&self, name: &str) -> Result<(OpenRealm, Sequence), StoreError> {
         let mut state = self.queue.lock();
-        let (number, last) = match state.realms.get_mut(name) {
+        let (number, last, is_new) = match state.realms.get_mut(name) {
             Some(entry) if entry.is_open => return Err(StoreError::RealmOpen { name: name.to_owned() }),
             Some(entry) => {
                 entry.is_open = true;
-                (entry.number, entry.last)
+                (entry.number, entry.last, false)
             }
             None => {
                 let number = state.next_realm;
                 let last = self.push(&mut state, Action::CreateRealm { number, name: name.to_owned() })?;
                 state.next_realm += 1;
                 state.realms.insert(name.to_owned(), RealmEntry { number, is_open: true, last });
-                (number, last)
+                (number, last, true)
             }
         };
-        let objects = Mutex::default();
-        Ok((OpenRealm { queue: self.queue.clone(), name: name.to_owned(), number, objects }, last))
+        let (queue, name, objects) = (self.queue.clone(), name.to_owned(), Mutex::default());
+        Ok((OpenRealm { queue, name, number, is_new, objects }, last))
     }
 
     fn push(&self, state: &mut State, action: Action) -> Result<Sequence, StoreError> {

@@ -1,6 +1,9 @@
 //! The one thread that writes: everything queued becomes one transaction, and a transaction that fails is tried again.
 
 use std::{
+    any::Any,
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread::{self, JoinHandle},
     time::Duration,
@@ -18,20 +21,26 @@ use crate::{
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Why the writer ended without having written all, and how many changes it had in its hands.
-#[derive(Debug)]
-pub(crate) struct GaveUp {
-    pub(crate) changes: usize,
-    pub(crate) failure: Arc<Failure>,
-}
-
 pub(crate) fn spawn(
     queue: Arc<Queue>,
     connection: Connection,
     place: Place,
-) -> std::io::Result<JoinHandle<Result<(), GaveUp>>> {
-    let writer = Writer { queue, connection: Some(connection), place };
-    thread::Builder::new().name("oam-store".to_owned()).spawn(move || writer.run())
+) -> std::io::Result<JoinHandle<()>> {
+    let path = place.path.clone();
+    let writer = Writer { queue: queue.clone(), connection: Some(connection), place };
+    thread::Builder::new().name("oam-store".to_owned()).spawn(move || {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| writer.run())) {
+            let message = format!("the writer panicked: {}", words_of(&*panic));
+            let failure = Arc::new(Failure { kind: FailureKind::WriterDied, path, message });
+            tracing::error!(%failure, "the store takes no changes until it is opened anew");
+            queue.died(failure);
+        }
+    })
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why")
 }
 
 struct Writer {
@@ -42,18 +51,20 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self) -> Result<(), GaveUp> {
+    fn run(mut self) {
         while let Some(batch) = self.queue.next_batch() {
-            self.write(&batch)?;
+            if self.write(&batch).is_break() {
+                return;
+            }
             self.queue.written(&batch);
             if batch.changes.iter().any(|change| matches!(change.action, Action::DeleteRealm { .. })) {
                 self.give_space_back();
             }
         }
-        Ok(())
     }
 
-    fn write(&mut self, batch: &Batch) -> Result<(), GaveUp> {
+    /// Tries until it works; breaks off when that failed and the store is being closed.
+    fn write(&mut self, batch: &Batch) -> ControlFlow<()> {
         let mut pause = FIRST_PAUSE;
         let mut has_failed = false;
         loop {
@@ -63,9 +74,9 @@ impl Writer {
                 tracing::error!(%failure, "nothing can be written to the store; it will be tried again");
             }
             has_failed = true;
-            self.queue.failed(failure.clone());
+            self.queue.failed(failure);
             if is_last {
-                return Err(GaveUp { changes: batch.changes.len(), failure });
+                return ControlFlow::Break(());
             }
             self.queue.pause(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -73,7 +84,7 @@ impl Writer {
         if has_failed {
             tracing::info!(path = %self.place.path.display(), "the store can be written again");
         }
-        Ok(())
+        ControlFlow::Continue(())
     }
 
     /// What was committed into a file that had been moved away is not on disk for anybody who looks there.

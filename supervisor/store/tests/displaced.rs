@@ -33,11 +33,11 @@ fn a_store_whose_files_were_taken_away_or_replaced_reads_and_writes_nothing_ther
         drop(open_realm(&store, "another").unwrap());
         realm.append(&world("w"), "before").unwrap();
         store.flush().unwrap();
-        store.check_place().unwrap();
+        store.check().unwrap();
         displace(&folder);
         let found = fs::read(folder.join("realms.db")).ok();
 
-        assert!(is_displacement(&store.check_place().unwrap_err()), "{way}");
+        assert!(is_displacement(&store.check().unwrap_err()), "{way}");
         realm.append(&world("w"), "after").unwrap();
         let error = store.flush().unwrap_err();
         assert!(is_displacement(&error), "{way}: {error}");

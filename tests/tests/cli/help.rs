@@ -51,6 +51,25 @@ fn the_help_of_every_command_fits_one_screen_and_holds_an_example() {
 }
 
 #[test]
+fn paragraphs_of_a_help_text_are_as_wide_as_the_terminal() {
+    const COLUMNS: usize = 60;
+    for words in commands() {
+        let arguments = words.iter().map(String::as_str).chain(["--help"]);
+        let help = oam(arguments).env("COLUMNS", COLUMNS.to_string()).ends_with(0).stdout;
+        let lines: Vec<_> = help.lines().collect();
+        for pair in lines.windows(2) {
+            let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let [line, next] = [pair[0], pair[1]];
+            if is_text(line) && is_text(next) {
+                let word = next.split(' ').next().unwrap();
+                let together = line.trim_end().chars().count() + 1 + word.chars().count();
+                assert!(together > COLUMNS, "{words:?}: {word} has room in the line before:\n{help}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_group_without_its_command_prints_its_help() {
     for words in commands() {
         let help = help(&words);

@@ -32,19 +32,24 @@ fn the_status_tells_of_connections_realms_and_workers() {
     let told = home.status();
     let service = &told["service"];
     assert_eq!(service["version"], env!("CARGO_PKG_VERSION"));
-    let connection = service["connections"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|one| one["client"]["name"] == "tavern")
-        .unwrap();
+    let connections = service["connections"].as_array().unwrap();
+    let [connection] = connections.as_slice() else {
+        panic!("the one that asks does not count: {connections:?}")
+    };
+    assert_eq!(connection["client"]["name"], "tavern");
     assert_eq!((&connection["realm"], &connection["busy"]), (&json!("inn"), &json!(1)));
     assert_eq!((&service["realms"][0]["name"], &service["realms"][0]["worlds"]), (&json!("inn"), &json!(1)));
     assert!(service["workers"]["workers"].as_array().is_some_and(|workers| !workers.is_empty()));
     let people = home.run(["service", "status"]).stdout;
-    for part in
-        ["running: process", " of 7", "tavern, process", "realm inn", "1 world", "open, ", "breaker closed"]
-    {
+    for part in [
+        "running: process",
+        "Connections 1 of 7",
+        "tavern, process",
+        "realm inn",
+        "1 world",
+        "open, ",
+        "breaker closed",
+    ] {
         assert!(people.contains(part), "{part}: {people}");
     }
     let model = home.run(["status", "--worker", &worker]);
@@ -166,6 +171,26 @@ fn a_service_is_stopped_whose_end_nobody_looks_at() {
     let told = home.run(["service", "stop"]);
     assert_eq!((told.code, told.stdout.as_str()), (Some(0), "The service was stopped.\n"), "{told:?}");
     assert!(service.ends().success());
+}
+
+#[test]
+fn a_realm_with_nothing_in_it_is_said_to_be_so_and_its_making_is_in_the_log() {
+    let home = Home::new();
+    assert_eq!(home.run(["service", "start"]).code, Some(0));
+    let mut client = home.client().start();
+    client.ok("initialize", json!({"client": {"realm": "inn"}}));
+    client.ok("world/create", json!({"world": "w"}));
+    let mut misspelt = home.client().start();
+    misspelt.ok("initialize", json!({"client": {"realm": "iin"}}));
+    let people = home.run(["service", "status"]).stdout;
+    for part in ["inn, 1 object on disk", "iin, nothing in it, 1 connection"] {
+        assert!(people.contains(part), "{part}: {people}");
+    }
+    let log = home.run(["service", "logs", "--json"]).stdout;
+    let made = log.lines().filter(|line| line.contains("a realm was made"));
+    let realms: Vec<Value> =
+        made.map(|line| serde_json::from_str::<Value>(line).unwrap()["realm"].take()).collect();
+    assert_eq!(realms, ["inn", "iin"], "{log}");
 }
 
 #[test]

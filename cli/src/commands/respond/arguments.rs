@@ -175,7 +175,7 @@ Examples (FILE may be \"-\", standard input):
   git diff | oam respond --tools tools.json 'Summarize this change and file it.'
   oam respond --resume /tmp/oam-0c1d2e3f.json --tool-output c1='{\"potions\":3}'
 
-Exit codes: 0 done, 1 failed, 2 wrong input, 3 no model, 4 blocked, 5 context full, 6 rate limited,
+Exit codes: 0 done, 1 failed, 2 wrong input, 3 no model, 4 blocked, 5 context full, 6 rate limited, \
 10 calls of external tools wait (the output says which, and in which file), 130 interrupted";
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = seconds::any)]
     drain: Duration,
 
-    /// What to log: debug, info, warning or error.
+    /// What to log: debug, info, warn(ing) or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Info)]
     pub(super) log_level: LogLevel,
@@ -101,10 +101,10 @@ Examples:
   oam serve --host 0.0.0.0 --api-key s3cret --model-alias gpt-4o-mini=system
   oam serve --socket /run/user/1000/oam.sock --worker 'oam worker scripted'
 
-Environment: OAM_API_KEY; OAM_SCRIPT=FILE, played once for all requests together; OAM_WORKER,
+Environment: OAM_API_KEY; OAM_SCRIPT=FILE, played once for all requests together; OAM_WORKER, \
 OAM_RECORD and more as for other commands.
 
-Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it cannot listen, or no longer; 2 wrong arguments,
+Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it cannot listen, or no longer; 2 wrong arguments, \
 tools, or script; 3 the model cannot be asked. Everything else: docs/SERVER.md.";
 
 fn alias(text: &str) -> Result<(String, String), String> {

@@ -28,7 +28,7 @@ const START_EXAMPLES: &str = "\
 Example:
   oam service start
 
-Where the service is installed, the system starts it; elsewhere it is started in the background, with
+Where the service is installed, the system starts it; elsewhere it is started in the background, with \
 the variables of this command (OAM_WORKER and others).
 
 Exit codes: 0 it runs; 1 it does not, and why.";
@@ -50,8 +50,8 @@ Examples:
   oam service stop
   oam service stop --kill
 
-An installed service starts again with oam service start and with oam stdio --connect; after the next
-login it starts when any program connects. The system kills one that does not end; elsewhere --kill
+An installed service starts again with oam service start and with oam stdio --connect; after the next \
+login it starts when any program connects. The system kills one that does not end; elsewhere --kill \
 does. What realms hold is there again either way.
 
 Exit codes: 0 it does not run; 1 that failed.";

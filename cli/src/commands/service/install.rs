@@ -37,11 +37,11 @@ Examples:
   oam service install --print --for macos
   oam service install -- --worker \"'/opt/my worker/run' --fast\" --idle-exit 600
 
-On macOS it writes a LaunchAgent for launchd, on Linux two units for systemd. It is started with this
-program, these arguments and this PATH; other variables are not handed on. Installing again changes
+On macOS it writes a LaunchAgent for launchd, on Linux two units for systemd. It is started with this \
+program, these arguments and this PATH; other variables are not handed on. Installing again changes \
 what has changed.
 
-Exit codes: 0 installed, or shown; 1 the system does not manage services for this user, or a file
+Exit codes: 0 installed, or shown; 1 the system does not manage services for this user, or a file \
 cannot be written; 2 wrong arguments.";
 
 /// Stop the service, and have the system forget it. What is in realms stays.

@@ -98,6 +98,8 @@ fn for_people(line: &str) -> String {
         None => String::new(),
     };
     let (time, level, message) = (take("timestamp"), take("level").to_lowercase(), take("message"));
+    // As `--log-level` and logs for people spell it.
+    let level = if level == "warn" { "warning" } else { &level };
     let mut text = format!("{time} {level}: {message}");
     for (name, value) in &event {
         // Writing to a text does not fail.
@@ -233,6 +235,10 @@ mod tests {
             (
                 r#"{"timestamp":"2026-01-02T03:04:05.6Z","level":"INFO","message":"a connection opened","pid":7}"#,
                 "2026-01-02T03:04:05.6Z info: a connection opened pid=7\n",
+            ),
+            (
+                r#"{"timestamp":"2026-01-02T03:04:05.6Z","level":"WARN","message":"the connection was cut"}"#,
+                "2026-01-02T03:04:05.6Z warning: the connection was cut\n",
             ),
             ("no JSON", "no JSON\n"),
         ] {

@@ -108,7 +108,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     log_file: Option<InputPath>,
 
-    /// What to log: debug, info, warning or error.
+    /// What to log: debug, info, warn(ing) or error.
     #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, hide_possible_values = true)]
     #[arg(default_value_t = LogLevel::Info)]
     log_level: LogLevel,
@@ -129,7 +129,7 @@ Environment:
 
 SIGHUP has the settings read again; if the input is a terminal, it ends the service.
 
-Exit codes: 0 stopped (SIGTERM, SIGINT), idle, or replaced; 1 it cannot listen or go on, or another
+Exit codes: 0 stopped (SIGTERM, SIGINT), idle, or replaced; 1 it cannot listen or go on, or another \
 service does; 2 wrong arguments, settings, script or worker program. More: docs/SERVICE.md.";
 
 impl RunArguments {

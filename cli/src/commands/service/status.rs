@@ -63,7 +63,7 @@ pub(crate) struct ServiceStatus {
     /// Why it says nothing, though it seems to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent: Option<String>,
-    /// `service/status`, if it runs.
+    /// `service/status`, if it runs, without the connection that asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<Value>,
 }
@@ -73,10 +73,14 @@ impl ServiceStatus {
     pub(crate) fn look(asked: &SocketArgument) -> Result<Self, Failure> {
         let manager = Manager::of_this_system()?;
         let place = asked.place(&manager)?;
-        let (service, silent) = match place.status(&manager) {
+        let (mut service, silent) = match place.status(&manager) {
             Ok(service) => (service, None),
             Err(failure) => (None, Some(failure.message)),
         };
+        if let Some(connections) = service.as_mut().and_then(|service| service["connections"].as_array_mut())
+        {
+            connections.retain(|connection| connection["isOwn"] != true);
+        }
         let Place { socket, data, log, is_managed } = place;
         let failed_starts = StartList::beside(&data).failed();
         // One that was started by hand may have its realms somewhere else.

@@ -12,7 +12,14 @@ use serde::{
 };
 use serde_json::Value;
 
-use super::{error::BridgeError, id::RequestId, strict_json};
+use super::{
+    error::BridgeError,
+    id::RequestId,
+    strict_json::{self, NotFinite, StandIn},
+};
+
+/// The parameters of a request, unless they hold a number beyond the range of doubles.
+pub type ReceivedParams = Result<Option<Value>, NotFinite>;
 
 /// A message from the client.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,14 +31,14 @@ pub enum Incoming {
         /// Not empty.
         method: String,
         /// `None` when absent or `null`.
-        params: Option<Value>,
+        params: ReceivedParams,
     },
     /// Wants none.
     Notification {
         /// Not empty.
         method: String,
         /// `None` when absent or `null`.
-        params: Option<Value>,
+        params: ReceivedParams,
     },
     /// Answers a request of ours.
     Reply {
@@ -47,6 +54,8 @@ pub enum Incoming {
 pub enum ClientReply {
     /// The `result` member.
     Result(Value),
+    /// That holds a number beyond the range of doubles.
+    NotFinite(NotFinite),
     /// An `error` member was there, whatever its value.
     Error {
         /// Its `message`, if that is text.
@@ -71,7 +80,7 @@ pub struct CallRequest {
     /// Not empty.
     pub method: String,
     /// `None` when absent or `null`.
-    pub params: Option<Value>,
+    pub params: ReceivedParams,
 }
 
 /// Reads one line, with or without its end. `Ok(None)` is a blank line.
@@ -91,8 +100,8 @@ pub fn parse_call(text: &[u8]) -> Result<CallRequest, Rejected> {
 fn read_envelope(line: &[u8]) -> Result<Option<Envelope>, Rejected> {
     // Filled in place: moving it out of the parser would cost as much as parsing a small message.
     let mut envelope = Envelope::default();
-    let kind = strict_json::read(line, |deserializer| {
-        envelope = Envelope::default();
+    let kind = strict_json::read(line, |deserializer, stand_in| {
+        envelope = Envelope { stand_in, ..Envelope::default() };
         deserializer.deserialize_any(DocumentVisitor(&mut envelope))
     });
     match kind {
@@ -128,9 +137,22 @@ struct Envelope {
     params: Option<Value>,
     result: Option<Value>,
     error: Option<Value>,
+    /// Found where numbers were beyond the range of doubles.
+    stand_in: Option<StandIn>,
 }
 
 impl Envelope {
+    fn finite(stand_in: Option<StandIn>, value: Value) -> Result<Value, NotFinite> {
+        match stand_in.and_then(|stand_in| stand_in.find_in(&value)) {
+            Some(not_finite) => Err(not_finite),
+            None => Ok(value),
+        }
+    }
+
+    fn params(stand_in: Option<StandIn>, params: Option<Value>) -> ReceivedParams {
+        params.filter(|params| !params.is_null()).map(|params| Self::finite(stand_in, params)).transpose()
+    }
+
     fn into_call(self) -> Result<CallRequest, Rejected> {
         let (id, id_problem) = self.id.usable();
         if let Some(problem) = id_problem {
@@ -138,7 +160,7 @@ impl Envelope {
         }
         match self.method {
             MethodMember::Name(method) => {
-                Ok(CallRequest { id, method, params: self.params.filter(|params| !params.is_null()) })
+                Ok(CallRequest { id, method, params: Self::params(self.stand_in, self.params) })
             }
             MethodMember::Unusable => Err(rejected(id, UNUSABLE_METHOD)),
             MethodMember::Absent => Err(rejected(id, "A request needs a 'method'.")),
@@ -153,7 +175,7 @@ impl Envelope {
         if let Some(problem) = id_problem {
             return Err(rejected(None, problem));
         }
-        let params = self.params.filter(|params| !params.is_null());
+        let params = Self::params(self.stand_in, self.params);
         match (self.method, id) {
             (MethodMember::Unusable, id) => Err(rejected(id, UNUSABLE_METHOD)),
             (MethodMember::Name(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
@@ -164,7 +186,11 @@ impl Envelope {
                     Ok(Incoming::Reply { id, reply: ClientReply::Error { message } })
                 }
                 (Some(id), None, Some(result)) => {
-                    Ok(Incoming::Reply { id, reply: ClientReply::Result(result) })
+                    let result = Self::finite(self.stand_in, result);
+                    Ok(Incoming::Reply {
+                        id,
+                        reply: result.map_or_else(ClientReply::NotFinite, ClientReply::Result),
+                    })
                 }
                 (id, ..) => {
                     Err(rejected(id, "A message needs a 'method', or an 'id' with a 'result' or an 'error'."))

@@ -4,11 +4,11 @@ use serde_json::json;
 use super::*;
 
 fn request(id: impl Into<RequestId>, method: &str, params: Option<Value>) -> Incoming {
-    Incoming::Request { id: id.into(), method: method.to_owned(), params }
+    Incoming::Request { id: id.into(), method: method.to_owned(), params: Ok(params) }
 }
 
 fn notification(method: &str, params: Option<Value>) -> Incoming {
-    Incoming::Notification { method: method.to_owned(), params }
+    Incoming::Notification { method: method.to_owned(), params: Ok(params) }
 }
 
 fn reply(id: impl Into<RequestId>, reply: ClientReply) -> Incoming {

@@ -10,8 +10,8 @@ mod id;
 mod outgoing;
 mod strict_json;
 
-pub use envelope::{CallRequest, ClientReply, Incoming, Rejected, parse_call, parse_line};
+pub use envelope::{CallRequest, ClientReply, Incoming, ReceivedParams, Rejected, parse_call, parse_line};
 pub use error::BridgeError;
 pub use id::{MAX_EXACT_INTEGER, NumericId, RequestId};
 pub use outgoing::{EventContext, Members, Outgoing, Payload};
-pub(crate) use strict_json::place_of_infinite;
+pub use strict_json::NotFinite;

@@ -2,12 +2,12 @@
 //!
 //! * One byte order mark may stand before each message: a client that writes one per write does no harm.
 //! * Bytes that are not UTF-8 become U+FFFD, which is text within strings and a syntax error elsewhere.
-//! * A number beyond the range of doubles is read as the largest double, so that the rest of the message can be told.
-//!   Whoever would use such a number refuses it ([`place_of_infinite`]).
+//! * A number beyond the range of doubles is read as a double that is nowhere else in the line, so that the rest of the
+//!   message can be told, and where the number is ([`StandIn`]). Lines without such numbers pay nothing for that.
 //! * More than [`MAX_DEPTH`] nested arrays and objects are an error, so that nothing that walks a value runs
 //!   deep.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet, fmt::Write as _, ops::Range};
 
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, Value, de::StrRead};
@@ -17,31 +17,13 @@ const MAX_DEPTH: usize = 100;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Where in a value, `.members[0]`, a number is that was beyond the range of doubles.
-pub(crate) fn place_of_infinite(value: &Value) -> Option<String> {
-    match value {
-        Value::Number(number) => {
-            number.as_f64().is_some_and(|number| number.abs() >= f64::MAX).then(String::new)
-        }
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            let within = place_of_infinite(item)?;
-            Some(format!("[{index}]{within}"))
-        }),
-        Value::Object(members) => members.iter().find_map(|(name, member)| {
-            let within = place_of_infinite(member)?;
-            Some(format!(".{name}{within}"))
-        }),
-        Value::Null | Value::Bool(_) | Value::String(_) => None,
-    }
-}
-
 /// Reads a line with `parse`; `None` when it is blank. The error is a sentence that says where the line stops
 /// being JSON.
 ///
-/// `parse` is run a second time where numbers had to be brought into range.
+/// `parse` is run a second time where numbers had to be brought into range; then it is told what stands in for them.
 pub(super) fn read<T>(
     line: &[u8],
-    mut parse: impl FnMut(&mut Deserializer<StrRead<'_>>) -> serde_json::Result<T>,
+    mut parse: impl FnMut(&mut Deserializer<StrRead<'_>>, Option<StandIn>) -> serde_json::Result<T>,
 ) -> Result<Option<T>, String> {
     let (line, skipped) = match line.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (rest, BYTE_ORDER_MARK.len()),
@@ -58,19 +40,20 @@ pub(super) fn read<T>(
     if let Some(at) = first_bracket_too_deep(text.as_bytes()) {
         return Err(invalid(at, &format!("more than {MAX_DEPTH} nested arrays and objects")));
     }
-    let mut parse_all = |text: &str| {
+    let mut parse_all = |text: &str, stand_in| {
         let mut deserializer = Deserializer::from_str(text);
-        let value = parse(&mut deserializer)?;
+        let value = parse(&mut deserializer, stand_in)?;
         deserializer.end()?;
         Ok(value)
     };
-    let error: serde_json::Error = match parse_all(&text) {
+    let error: serde_json::Error = match parse_all(&text, None) {
         Ok(value) => return Ok(Some(value)),
         Err(error) => error,
     };
     let (error, text) = if error.to_string().starts_with("number out of range") {
-        let bounded = with_numbers_in_range(&text);
-        match parse_all(&bounded) {
+        let stand_in = StandIn::for_text(&text);
+        let bounded = stand_in.put_into(&text);
+        match parse_all(&bounded, Some(stand_in)) {
             Ok(value) => return Ok(Some(value)),
             Err(error) => (error, Cow::Owned(bounded)),
         }
@@ -118,33 +101,98 @@ fn end_of_string(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// The text with each number beyond the range of doubles replaced by the largest double of its sign.
-fn with_numbers_in_range(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = String::with_capacity(text.len());
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if byte == b'"' {
-            at = end_of_string(bytes, at) + 1;
-        } else if byte == b'-' || byte.is_ascii_digit() {
-            let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-            let end = at + bytes[at..].iter().take_while(|byte| is_part(byte)).count();
-            let literal = &text[at..end];
+/// A double that is nowhere in a text, and takes the place of the numbers that are beyond the range of doubles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct StandIn(f64);
+
+impl StandIn {
+    /// The largest that is left.
+    fn for_text(text: &str) -> Self {
+        const LARGE: f64 = 1e308;
+        let doubles = numbers(text).filter_map(|place| text[place].parse::<f64>().ok()).map(f64::abs);
+        let taken: HashSet<u64> =
+            doubles.filter(|double| (LARGE..f64::INFINITY).contains(double)).map(f64::to_bits).collect();
+        let mut free = f64::MAX;
+        while taken.contains(&free.to_bits()) {
+            free = free.next_down();
+        }
+        Self(free)
+    }
+
+    /// The text with this, of the same sign, in the place of each number beyond the range of doubles.
+    fn put_into(self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut copied = 0;
+        for place in numbers(text) {
+            let literal = &text[place.clone()];
             let is_out_of_range = literal.parse().is_ok_and(f64::is_infinite)
                 && serde_json::from_str::<IgnoredAny>(literal).is_ok();
             if is_out_of_range {
-                out.push_str(&text[copied..at]);
-                out.push_str(if byte == b'-' { "-1.7976931348623157e308" } else { "1.7976931348623157e308" });
-                copied = end;
+                out.push_str(&text[copied..place.start]);
+                let sign = if literal.starts_with('-') { "-" } else { "" };
+                // Writing to a text does not fail.
+                let _ = write!(out, "{sign}{:e}", self.0);
+                copied = place.end;
             }
-            at = end;
-        } else {
-            at += 1;
+        }
+        out.push_str(&text[copied..]);
+        out
+    }
+
+    /// Where in a value that was read with it such a number is.
+    pub(super) fn find_in(self, value: &Value) -> Option<NotFinite> {
+        self.place_in(value).map(NotFinite)
+    }
+
+    fn place_in(self, value: &Value) -> Option<String> {
+        match value {
+            Value::Number(number) => number
+                .as_f64()
+                .is_some_and(|number| number.abs().total_cmp(&self.0).is_eq())
+                .then(String::new),
+            Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+                let within = self.place_in(item)?;
+                Some(format!("[{index}]{within}"))
+            }),
+            Value::Object(members) => members.iter().find_map(|(name, member)| {
+                let within = self.place_in(member)?;
+                Some(format!(".{name}{within}"))
+            }),
+            Value::Null | Value::Bool(_) | Value::String(_) => None,
         }
     }
-    out.push_str(&text[copied..]);
-    out
+}
+
+/// A value has a number beyond the range of doubles: here, as `.members[0]` from the value itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotFinite(String);
+
+impl NotFinite {
+    /// Where the number is: `.members[0]`; nothing when it is the value itself.
+    pub fn place(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The places of what begins like a number, outside of strings.
+fn numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(&byte) = bytes.get(at) {
+            if byte == b'"' {
+                at = end_of_string(bytes, at) + 1;
+            } else if byte == b'-' || byte.is_ascii_digit() {
+                let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+                let start = at;
+                at += bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                return Some(start..at);
+            } else {
+                at += 1;
+            }
+        }
+        None
+    })
 }
 
 fn error_offset(text: &str, error: &serde_json::Error) -> usize {
@@ -170,13 +218,14 @@ fn error_text(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde::Deserialize;
     use serde_json::json;
 
     use super::*;
 
     fn read_value(line: &[u8]) -> Result<Option<Value>, String> {
-        read(line, |deserializer| Value::deserialize(deserializer))
+        read(line, |deserializer, _| Value::deserialize(deserializer))
     }
 
     fn nested(levels: usize) -> String {
@@ -267,19 +316,55 @@ mod tests {
         assert!(read_value(text.as_bytes()).is_ok());
     }
 
+    /// The first place of a number beyond the range of doubles.
+    fn not_finite(line: &str) -> Option<String> {
+        let value = read(line.as_bytes(), |deserializer, stand_in| {
+            let value = Value::deserialize(deserializer)?;
+            Ok(stand_in.and_then(|stand_in| stand_in.find_in(&value)))
+        });
+        value.unwrap().unwrap().map(|NotFinite(place)| place)
+    }
+
     #[test]
     fn numbers_beyond_the_range_of_doubles_are_read_and_known() {
         let line = format!("[1e999,-1e999,{},\"1e999 \\\" -1e999\",2]", "9".repeat(400));
         let value = read_value(line.as_bytes()).unwrap().unwrap();
         assert_eq!(value, json!([f64::MAX, f64::MIN, f64::MAX, "1e999 \" -1e999", 2]));
-        for (place, value) in [
-            (Some(""), &value[0]),
-            (Some(""), &value[1]),
-            (Some("[0]"), &value),
-            (Some(".b.c[1]"), &json!({"a": [1, u64::MAX], "b": {"c": [0, f64::MAX]}})),
-            (None, &json!({"a": [1e308, -1e308, "1e999", null, true, {}]})),
+        assert_eq!(not_finite(&line).as_deref(), Some("[0]"));
+        for (line, place) in [
+            ("1e400", Some("")),
+            ("-1E+400", Some("")),
+            // Half a step beyond the largest double is where the range ends.
+            ("1.7976931348623159e308", Some("")),
+            ("1.797693134862315808e308", Some("")),
+            ("1.797693134862315807e308", None),
+            ("1.7976931348623157e308", None),
+            ("-1.7976931348623157e308", None),
+            (r#"{"a":[1,1e308],"b":{"c":[1.7976931348623157e308,1e309]}}"#, Some(".b.c[1]")),
+            (r#"{"a":-1.7976931348623157E308,"b":1.7976931348623155e308,"c":1e400}"#, Some(".c")),
+            // Of members of one name the last counts.
+            (r#"{"a":1e400,"a":1}"#, None),
+            (r#"{"a":1,"b":0,"a":1e400}"#, Some(".a")),
+            (r#"{"1e400":"1e400","b":[1e308,null,true,{}]}"#, None),
         ] {
-            assert_eq!(place_of_infinite(value).as_deref(), place, "{value}");
+            assert_eq!(not_finite(line).as_deref(), place, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_beyond_the_range_is_found_among_all_that_are_not(
+            doubles in proptest::collection::vec(
+                prop_oneof![Just(f64::MAX), Just(f64::MIN), Just(f64::MAX.next_down()), proptest::num::f64::NORMAL], 0..8,
+            ),
+            at in any::<prop::sample::Index>(),
+            infinite in prop_oneof!["-?1e(309|400|9999999)", "-?9{310}(\\.5)?"],
+        ) {
+            let mut items: Vec<String> = doubles.iter().map(|double| format!("{double:e}")).collect();
+            prop_assert_eq!(not_finite(&format!("[{}]", items.join(","))), None);
+            let at = at.index(items.len() + 1);
+            items.insert(at, infinite);
+            prop_assert_eq!(not_finite(&format!("[{}]", items.join(", "))), Some(format!("[{at}]")));
         }
     }
 

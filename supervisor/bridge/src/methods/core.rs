@@ -40,6 +40,8 @@ struct InitializeResult<'a> {
     model: AvailabilityResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     realm: Option<&'a RealmName>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    realm_created: bool,
 }
 
 #[derive(Serialize)]
@@ -76,7 +78,7 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
         )));
     }
     let bridge = &request.bridge;
-    bridge.enter(realm(&request.params))?;
+    let realm_created = bridge.enter(realm(&request.params))?;
     Reply::now(&InitializeResult {
         protocol_version: PROTOCOL_VERSION,
         server: Server { name: "oam", version: env!("CARGO_PKG_VERSION") },
@@ -93,6 +95,7 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
         },
         model: AvailabilityResult(bridge.system_model(ModelUse::Availability).availability()),
         realm: bridge.realm_name(),
+        realm_created,
     })
 }
 

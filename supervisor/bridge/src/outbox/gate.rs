@@ -6,6 +6,7 @@
 //!
 //! A disk that fails gets some patience. Then what is held leaves in its order all the same, but each result of a change has
 //! become the error `storage_failed`: nothing is said to be done that is not on disk. What only looks goes on meanwhile.
+//! A failure that has no end gets no patience.
 
 use std::{collections::VecDeque, future::pending, mem, sync::Arc, time::Duration};
 
@@ -102,11 +103,11 @@ impl Gate {
     }
 
     /// Everything that is held leaves, no change as a success.
-    fn give_up_waiting(&mut self, failure: &StorageFailure, open: &mut Vec<u8>) {
+    fn give_up_waiting(&mut self, failing: &Failing, open: &mut Vec<u8>) {
         self.held_bytes = 0;
         for Held { text, changed_by, .. } in mem::take(&mut self.held) {
             if let Some(id) = changed_by {
-                let error = BridgeError::not_yet_stored(failure);
+                let error = failing.error();
                 Outgoing::Error { id: Some(&id), error: &error }.write(open);
                 open.push(b'\n');
             } else {
@@ -152,21 +153,36 @@ struct Patience(Option<Failing>);
 struct Failing {
     durable: Sequence,
     failure: Arc<StorageFailure>,
+    is_final: bool,
     ends: Instant,
+}
+
+impl Failing {
+    /// What the result of a change becomes that is not on disk.
+    fn error(&self) -> BridgeError {
+        if self.is_final {
+            BridgeError::change_lost(&self.failure)
+        } else {
+            BridgeError::not_yet_stored(&self.failure)
+        }
+    }
 }
 
 impl Patience {
     fn look_at(&mut self, now: &Durability) {
+        let &Durability { durable, is_final, .. } = now;
+        let patience = if is_final { Duration::ZERO } else { STORAGE_PATIENCE };
         self.0 = now.failure.clone().map(|failure| {
-            let same = self.0.as_ref().filter(|failing| failing.durable == now.durable);
-            let ends = same.map_or_else(|| Instant::now() + STORAGE_PATIENCE, |failing| failing.ends);
-            Failing { durable: now.durable, failure, ends }
+            let same = self.0.as_ref().filter(|failing| failing.durable == durable);
+            let until = Instant::now() + patience;
+            let ends = same.map_or(until, |failing| failing.ends.min(until));
+            Failing { durable, failure, is_final, ends }
         });
     }
 
     /// The failure, once it has lasted too long.
-    fn failure_beyond(&self) -> Option<&StorageFailure> {
-        self.0.as_ref().filter(|failing| failing.ends <= Instant::now()).map(|failing| &*failing.failure)
+    fn failure_beyond(&self) -> Option<&Failing> {
+        self.0.as_ref().filter(|failing| failing.ends <= Instant::now())
     }
 
     async fn ends(&self) {
@@ -183,16 +199,16 @@ impl Shared {
     }
 
     /// Lets go what is durable; everything, when there is a failure beyond patience. Whether something is still held.
-    fn let_go(&self, durable: Sequence, failure: Option<&StorageFailure>) -> bool {
+    fn let_go(&self, durable: Sequence, failing: Option<&Failing>) -> bool {
         let mut state = self.state();
         let state = &mut *state;
-        if failure.is_some() {
+        if failing.is_some() {
             state.write_merged();
         }
         let Some(gate) = &mut state.gate else { return false };
         gate.release(durable, &mut state.pending);
-        if let Some(failure) = failure {
-            gate.give_up_waiting(failure, &mut state.pending);
+        if let Some(failing) = failing {
+            gate.give_up_waiting(failing, &mut state.pending);
         }
         if let Some(consumer) = state.consumer.take() {
             consumer.wake();

@@ -33,7 +33,7 @@ impl Disk {
     }
 
     fn has_written(&self, sequence: u64) {
-        self.durability.send_replace(Durability { durable: Sequence(sequence), failure: None });
+        self.durability.send_replace(Durability { durable: Sequence(sequence), ..Durability::default() });
     }
 
     /// Something was to be written and could not be.
@@ -43,6 +43,12 @@ impl Disk {
         }
         let failure = StorageFailure { path: None, reason: reason.to_owned() };
         self.durability.send_modify(|now| now.failure = Some(Arc::new(failure)));
+    }
+
+    /// It does so for ever.
+    fn fails_for_good(&self, reason: &str) {
+        self.fails(reason);
+        self.durability.send_modify(|now| now.is_final = true);
     }
 }
 
@@ -263,6 +269,30 @@ async fn the_error_says_that_the_change_was_made() {
         error["data"],
         json!({"code": "storage_failed", "reason": "the disk is full", "retryable": true, "applied": true})
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_without_an_end_is_told_at_once_to_who_waits_and_who_comes() {
+    let mut guarded = guarded(OutboxLimits::default());
+    let begin = Instant::now();
+    guarded.disk.change();
+    guarded.answer(1);
+    guarded.tell(10);
+    guarded.disk.fails("the disk is slow");
+    settle().await;
+    guarded.disk.fails_for_good("the writer died");
+    let batch = guarded.consumer.next_batch().await.unwrap();
+    assert_eq!(summary(&batch), ["1!storage_failed", "10"]);
+    let error = batch.split(|byte| *byte == b'\n').next().unwrap();
+    let error = &serde_json::from_slice::<Value>(error).unwrap()["error"];
+    // Whether it was applied is not said: it will never be on disk.
+    assert_eq!(
+        error["data"],
+        json!({"code": "storage_failed", "reason": "the writer died", "retryable": true})
+    );
+    guarded.answer(2);
+    assert_eq!(guarded.leaves().await, ["2!storage_failed"]);
+    assert_eq!(Instant::now(), begin);
 }
 
 #[tokio::test(start_paused = true)]

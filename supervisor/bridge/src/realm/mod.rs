@@ -39,7 +39,16 @@ pub(crate) use subscriptions::{Subscription, SubscriptionId, Subscriptions};
 /// Where a host keeps the realms that connections share.
 pub trait RealmDirectory: Send + Sync {
     /// The realm of this name, made or loaded if need be. May take a moment.
-    fn open(&self, name: &RealmName) -> Result<Arc<Realm>, BridgeError>;
+    fn open(&self, name: &RealmName) -> Result<OpenedRealm, BridgeError>;
+}
+
+/// A realm that a [`RealmDirectory`] has.
+#[derive(Debug)]
+pub struct OpenedRealm {
+    /// The realm.
+    pub realm: Arc<Realm>,
+    /// There was none of its name before.
+    pub is_new: bool,
 }
 
 /// Sessions, NPCs and worlds.

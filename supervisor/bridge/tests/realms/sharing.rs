@@ -42,6 +42,19 @@ async fn what_one_connection_makes_another_finds() {
 }
 
 #[tokio::test]
+async fn who_makes_a_realm_is_told_so_once() {
+    let directory = directory();
+    let naming = json!({"client": {"realm": "valley"}});
+    let mut maker = directory.client();
+    assert_eq!(maker.call("initialize", naming.clone()).await["realmCreated"], true);
+    assert_eq!(maker.call("initialize", naming.clone()).await.get("realmCreated"), None);
+    let mut other = directory.client();
+    assert_eq!(other.call("initialize", naming).await.get("realmCreated"), None);
+    let mut alone = directory.client();
+    assert_eq!(alone.call("initialize", json!({})).await.get("realmCreated"), None);
+}
+
+#[tokio::test]
 async fn a_realm_is_named_once_and_before_anything_is_used() {
     let directory = directory();
     let naming = |realm: Value| json!({"client": {"realm": realm}});
@@ -237,7 +250,7 @@ async fn what_was_asked_of_a_bridge_that_is_dropped_is_done() {
         ("session/reset", json!({"session": "gorm"})),
     ] {
         let sender = sender.clone();
-        bridge.call_then(method, Some(params), None, move |end| sender.send(end.map(drop)).unwrap());
+        bridge.call_then(method, Ok(Some(params)), None, move |end| sender.send(end.map(drop)).unwrap());
     }
     drop((bridge, sender));
     for _ in 0..3 {

@@ -107,6 +107,7 @@ async fn the_status_tells_who_is_connected_and_what_is_at_work() {
     assert_eq!(connections[0]["client"], json!({"name": "tavern", "version": "1.2"}));
     assert_eq!(connections[0]["pid"], std::process::id());
     assert_eq!((&connections[1]["client"], &connections[1]["busy"]), (&json!(null), &json!(0)));
+    assert_eq!((&connections[0]["isOwn"], &connections[1]["isOwn"]), (&json!(false), &json!(true)));
     assert_eq!(status["pid"], std::process::id());
     assert_eq!(status["state"], "serving");
     assert_eq!(status["store"]["state"], "open");

@@ -58,6 +58,31 @@ async fn a_realm_outlives_its_connections_and_the_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_realm_is_new_to_who_names_it_first_and_never_again() {
+    let home = Home::new();
+    let service = home.start().await;
+    let (mut one, mut other) = (home.connect().await, home.connect().await);
+    assert_eq!(one.enter("castle").await.unwrap()["realmCreated"], true);
+    assert_eq!(one.enter("castle").await.unwrap().get("realmCreated"), None);
+    assert_eq!(other.enter("castle").await.unwrap().get("realmCreated"), None);
+    drop((one, other));
+    service.stop().await;
+
+    let service = home.start().await;
+    let (mut same, mut misspelt) = (home.connect().await, home.connect().await);
+    assert_eq!(same.enter("castle").await.unwrap().get("realmCreated"), None);
+    assert_eq!(misspelt.enter("caslte").await.unwrap()["realmCreated"], true);
+    let mut looker = home.connect().await;
+    looker.call("service/deleteRealm", json!({"realm": "castle"})).await.unwrap_err();
+    drop(same);
+    until(|| service.open_connections() == 2).await;
+    looker.call("service/deleteRealm", json!({"realm": "castle"})).await.unwrap();
+    assert_eq!(looker.enter("castle").await.unwrap()["realmCreated"], true);
+    drop((misspelt, looker));
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_killed_service_had_answered_is_there() {
     let home = Home::new();
     let mut killed = in_a_process_of_its_own(&home).await;

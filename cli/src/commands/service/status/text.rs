@@ -164,12 +164,12 @@ fn connection_line(connection: &Value) -> String {
 
 fn realm_line(realm: &Value) -> String {
     let mut text = text_of(&realm["name"]);
-    if let Some(bytes) = realm["bytes"].as_u64() {
-        let _ = write!(
-            text,
-            ", {} on disk ({bytes} bytes)",
-            counted(realm["objects"].as_u64().unwrap_or_default(), "object")
-        );
+    match (realm["objects"].as_u64(), realm["bytes"].as_u64()) {
+        (Some(0), _) => text.push_str(", nothing in it"),
+        (Some(objects), Some(bytes)) => {
+            let _ = write!(text, ", {} on disk ({bytes} bytes)", counted(objects, "object"));
+        }
+        _ => {}
     }
     if realm["isLoaded"] == true {
         let count = |member: &str, what: &str| counted(realm[member].as_u64().unwrap_or_default(), what);

@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use oam_bridge::{BridgeConfig, BridgeError, LoadError, Realm, RealmDirectory, RealmLoader, RealmName};
+use oam_bridge::{
+    BridgeConfig, BridgeError, LoadError, OpenedRealm, Realm, RealmDirectory, RealmLoader, RealmName,
+};
 
 use super::{Client, Entry, MemoryJournal, Rewriting};
 
@@ -91,14 +93,15 @@ impl Directory {
 }
 
 impl RealmDirectory for Directory {
-    fn open(&self, name: &RealmName) -> Result<Arc<Realm>, BridgeError> {
+    fn open(&self, name: &RealmName) -> Result<OpenedRealm, BridgeError> {
         let mut open = self.open.lock().unwrap();
         if let Some(realm) = open.get(name) {
-            return Ok(Arc::clone(realm));
+            return Ok(OpenedRealm { realm: Arc::clone(realm), is_new: false });
         }
+        let is_new = !self.journals.lock().unwrap().contains_key(name);
         let realm =
             self.load(name.as_str()).map_err(|error| BridgeError::internal_error(error.to_string()))?;
         open.insert(name.clone(), Arc::clone(&realm));
-        Ok(realm)
+        Ok(OpenedRealm { realm, is_new })
     }
 }

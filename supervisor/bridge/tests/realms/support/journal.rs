@@ -98,7 +98,7 @@ impl fmt::Debug for MemoryJournal {
 impl State {
     fn durability(&self, before: Sequence) -> Durability {
         let durable = if self.failure.is_some() { before } else { Sequence(self.last) };
-        Durability { durable, failure: self.failure.clone().map(Arc::new) }
+        Durability { durable, failure: self.failure.clone().map(Arc::new), is_final: false }
     }
 
     fn taken(&mut self) -> Result<Sequence, StorageFailure> {
