@@ -38,10 +38,10 @@ impl Load {
         self.folder.path().join("post.lua")
     }
 
-    /// Posts this body to `url` on [`CONNECTIONS`] connections, over and over. Each answer must be a success.
-    pub(crate) fn post(&self, url: &str, body: &str, seconds: usize) -> Served {
+    /// Posts this body to `url` on [`CONNECTIONS`] connections for a second, over and over. Each answer must be a success.
+    pub(crate) fn post(&self, url: &str, body: &str) -> Served {
         let output = Command::new("wrk")
-            .args(["--threads", "1", "--connections", CONNECTIONS, "--duration", &seconds.to_string()])
+            .args(["--threads", "1", "--connections", CONNECTIONS, "--duration", "1"])
             .arg("--script")
             .arg(self.script())
             .args([url, "--", body])

@@ -22,7 +22,8 @@ pub(crate) struct Plan {
     starts: usize,
     pub(crate) worker_turns: usize,
     pub(crate) deaths: usize,
-    pub(crate) load_seconds: usize,
+    /// Of a second for each server in turn: between a neighbour's busy moments there is a quiet one for all.
+    pub(crate) load_rounds: usize,
     pub(crate) single_changes: usize,
     pub(crate) changes: usize,
     /// So many that the largest world gets a snapshot.
@@ -39,7 +40,7 @@ impl Plan {
         starts: 20,
         worker_turns: 4_000,
         deaths: 100,
-        load_seconds: 4,
+        load_rounds: 20,
         single_changes: 2_000,
         changes: 100_000,
         changes_of_a_size: 200_000,
@@ -53,7 +54,7 @@ impl Plan {
         starts: 5,
         worker_turns: 400,
         deaths: 10,
-        load_seconds: 1,
+        load_rounds: 2,
         single_changes: 300,
         changes: 10_000,
         changes_of_a_size: 20_000,

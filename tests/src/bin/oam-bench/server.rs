@@ -39,8 +39,8 @@ pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
     let bare = Server::handler(&worker.answer(&whole));
     let contenders =
         [(&bare, &whole), (&worker, &whole), (&wide, &whole), (&inside, &whole), (&worker, &streamed)];
-    let each = || contenders.map(|(server, body)| server.under(load, body, plan.load_seconds));
-    let [bare, worker, wide, inside, streamed] = (1..plan.repetitions).fold(each(), |best, _| {
+    let each = || contenders.map(|(server, body)| server.under(load, body));
+    let [bare, worker, wide, inside, streamed] = (1..plan.load_rounds).fold(each(), |best, _| {
         let next = each();
         array::from_fn(|index| best[index].or(next[index]))
     });
@@ -136,10 +136,10 @@ impl Server {
         body.unwrap_or_else(|| panic!("no answer: {answer}"))
     }
 
-    fn under(&self, load: &Load, body: &str, seconds: usize) -> Performance {
+    fn under(&self, load: &Load, body: &str) -> Performance {
         let before = self.cpu_nanos();
         let url = format!("http://{}/v1/chat/completions", self.address);
-        let Served { requests, per_second, p99_ms } = load.post(&url, body, seconds);
+        let Served { requests, per_second, p99_ms } = load.post(&url, body);
         Performance { per_second, p99_ms, cpu_micros: (self.cpu_nanos() - before) / requests / 1e3 }
     }
 
