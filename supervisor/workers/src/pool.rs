@@ -415,8 +415,11 @@ impl Actor {
 
     /// There is more to be written than when this was asked before.
     fn has_more_to_say(&mut self) -> bool {
-        let outgoing = self.running.values_mut().filter_map(|running| running.outgoing.as_mut());
-        outgoing.fold(false, |any, outgoing| outgoing.has_grown() || any)
+        let mut has_more = false;
+        for outgoing in self.running.values_mut().filter_map(|running| running.outgoing.as_mut()) {
+            has_more |= outgoing.has_grown();
+        }
+        has_more
     }
 
     fn flush(&mut self) {

@@ -30,7 +30,8 @@ pub(crate) fn run(arguments: &ServeArguments) -> ExitCode {
     let _logging = logging::init(None, arguments.log_level);
     let served = SystemModel::choose_with_settings(&arguments.workers, &RecordingArguments::default())
         .and_then(|model| {
-            runtime::run_server(threads(&model), async |signals| serve(arguments, model, signals).await)
+            let threads = threads(&model, arguments.completion_limits().concurrent);
+            runtime::run_server(threads, async |signals| serve(arguments, model, signals).await)
         });
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,12 +39,16 @@ pub(crate) fn run(arguments: &ServeArguments) -> ExitCode {
     }
 }
 
-/// For requests. Where workers play the steps, a request costs less than waking another thread for it; a script is played by
-/// these threads themselves.
-fn threads(model: &SystemModel) -> NonZeroUsize {
+/// Where workers play the steps, a thread for requests has enough to do with so many completions at once. With fewer, a
+/// request costs less than waking another thread for it.
+const COMPLETIONS_PER_THREAD: NonZeroUsize = NonZeroUsize::new(16).expect("it is not 0");
+
+/// For requests, with so many completions at once. A script is played by these threads themselves.
+fn threads(model: &SystemModel, completions: NonZeroUsize) -> NonZeroUsize {
+    let most = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     match model.worker() {
-        Some(_) => NonZeroUsize::MIN,
-        None => thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        Some(_) => completions.div_ceil(COMPLETIONS_PER_THREAD).min(most),
+        None => most,
     }
 }
 
