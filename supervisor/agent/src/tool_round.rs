@@ -101,13 +101,18 @@ impl Round<'_> {
         let mut progress = ToolProgress { rounds: self.progress.rounds + 1, ..self.progress };
         progress.responds_directly |= calls.iter().all(|call| self.is_respond_directly(call));
 
-        let mut ends: Vec<(usize, CallEnd)> = Vec::with_capacity(calls.len());
-        let mut running = FuturesUnordered::new();
-        for (index, call) in calls.iter().enumerate() {
+        // All of them before the first one starts: a call that runs must not wait for the check of another.
+        let mut admissions = Vec::with_capacity(calls.len());
+        for call in &calls {
             let admission = self.admit(call, progress.calls).await;
             if !matches!(admission, Admission::RespondDirectly) {
                 progress.calls += 1;
             }
+            admissions.push(admission);
+        }
+        let mut ends: Vec<(usize, CallEnd)> = Vec::with_capacity(calls.len());
+        let mut running = FuturesUnordered::new();
+        for (index, (call, admission)) in calls.iter().zip(admissions).enumerate() {
             match admission {
                 Admission::RespondDirectly => ends.push((index, CallEnd::RespondDirectly)),
                 Admission::Refused(message) => {

@@ -70,11 +70,10 @@ fn no_object() -> BridgeError {
 }
 
 fn not_finite(number: &NotFinite) -> BridgeError {
-    if !number.place().starts_with('.') {
-        return no_object();
+    match number.place().strip_prefix('.') {
+        Some(name) => BridgeError::invalid_params(format!("Parameter '{name}' must be a finite number.")),
+        None => no_object(),
     }
-    let name = number.place().trim_start_matches('.');
-    BridgeError::invalid_params(format!("Parameter '{name}' must be a finite number."))
 }
 
 impl<'a> Params<'a> {

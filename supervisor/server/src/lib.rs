@@ -1,9 +1,8 @@
 //! A server that speaks OpenAI's chat completions and responses, on agents.
 //!
-//! [`Completions`] is the server without HTTP: a request body in, an answer or a stream of server-sent events out. It asks
-//! models through the [`Model`](oam_agent::Model) trait, with an [`Agent`](oam_agent::Agent) for each request, and keeps
-//! nothing of a conversation. `ApiError` is every way in which a request fails. [`Server`] is the HTTP around it, with
-//! [`Metrics`] of what it did.
+//! A [`Server`] is started with [`Completions`], which are the server without HTTP: a request body in, an answer or a stream of
+//! server-sent events out. They ask models through the [`Model`](oam_agent::Model) trait, with an
+//! [`Agent`](oam_agent::Agent) for each request, and keep nothing of a conversation. [`Metrics`] tell what a server did.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod api_error;

@@ -76,6 +76,8 @@ pub(crate) struct Batch {
 pub(crate) struct RealmEntry {
     pub(crate) number: i64,
     pub(crate) is_open: bool,
+    /// It was made, and nobody has got it yet.
+    pub(crate) is_new: bool,
     /// Its last change before it was closed.
     pub(crate) last: Sequence,
 }

@@ -127,6 +127,9 @@ impl Store {
         let connection = self.open_reader()?;
         let objects = loading::read(&connection, |error| self.failed(&error), realm.number, visit)?;
         realm.objects = Mutex::new(Objects { last: objects.last.max(last), ..objects });
+        if let Some(entry) = self.queue.lock().realms.get_mut(name) {
+            entry.is_new = false;
+        }
         Ok(Realm::new(realm))
     }
 
@@ -202,13 +205,15 @@ impl Store {
             Some(entry) if entry.is_open => return Err(StoreError::RealmOpen { name: name.to_owned() }),
             Some(entry) => {
                 entry.is_open = true;
-                (entry.number, entry.last, false)
+                (entry.number, entry.last, entry.is_new)
             }
             None => {
                 let number = state.next_realm;
                 let last = self.push(&mut state, Action::CreateRealm { number, name: name.to_owned() })?;
                 state.next_realm += 1;
-                state.realms.insert(name.to_owned(), RealmEntry { number, is_open: true, last });
+                state
+                    .realms
+                    .insert(name.to_owned(), RealmEntry { number, is_open: true, is_new: true, last });
                 (number, last, true)
             }
         };
@@ -254,7 +259,8 @@ fn take_lock(folder: &Path) -> Result<ProcessLock, StoreError> {
 fn realms_in(connection: &Connection) -> rusqlite::Result<BTreeMap<String, RealmEntry>> {
     let mut statement = connection.prepare("select name, id from realm")?;
     let rows = statement.query_map([], |row| {
-        let entry = RealmEntry { number: row.get(1)?, is_open: false, last: Sequence::default() };
+        let entry =
+            RealmEntry { number: row.get(1)?, is_open: false, is_new: false, last: Sequence::default() };
         Ok((row.get(0)?, entry))
     })?;
     rows.collect()

@@ -158,10 +158,13 @@ fn on_a_failing_disk() {
     assert_eq!(status.failure.map(|failure| failure.kind), Some(FailureKind::Io));
     realm.append(&world("w"), "kept").unwrap();
     taken.extend(b"kept");
+    assert!(open_realm(&store, "another").is_err());
 
     let this = std::process::id().to_string();
     assert!(Command::new("prlimit").args(["--pid", &this, "--fsize=unlimited"]).status().unwrap().success());
     wait_until(|| store.status().failure.is_none());
+    assert!(open_realm(&store, "another").unwrap().0.is_new(), "nobody had got it yet");
+    assert!(!open_realm(&store, "another").unwrap().0.is_new());
     store.close().unwrap();
     assert!(world_in(&folder) == taken, "something was lost, doubled or out of order");
 }

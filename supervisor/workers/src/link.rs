@@ -85,8 +85,6 @@ const MOST_GATHERED: usize = 32 << 10;
 pub(crate) struct Outgoing {
     socket: Arc<UnixStream>,
     gathered: Vec<u8>,
-    /// How much of it there was when somebody asked.
-    seen_bytes: usize,
     /// What there was no room for yet.
     queue: mpsc::UnboundedSender<Vec<u8>>,
     queued: Arc<AtomicUsize>,
@@ -100,7 +98,7 @@ impl Outgoing {
         let queued = Arc::new(AtomicUsize::new(0));
         let (queue, frames) = mpsc::unbounded_channel();
         let writer = tokio::spawn(write_queued(Arc::clone(&socket), frames, Arc::clone(&queued)));
-        Self { socket, gathered: Vec::new(), seen_bytes: 0, queue, queued, writer: writer.abort_handle() }
+        Self { socket, gathered: Vec::new(), queue, queued, writer: writer.abort_handle() }
     }
 
     /// Ends the writing of what is still to be written, for a process that is gone.
@@ -117,15 +115,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// There is more to be written than when this was asked before.
-    pub(crate) fn has_grown(&mut self) -> bool {
-        let bytes = self.gathered.len();
-        bytes > mem::replace(&mut self.seen_bytes, bytes)
-    }
-
     /// Writes what is gathered, at once if there is room. A worker that is gone is noticed by whoever reads.
     pub(crate) fn flush(&mut self) {
-        self.seen_bytes = 0;
         if self.gathered.is_empty() {
             return;
         }

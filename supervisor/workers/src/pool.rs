@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
+    mem,
     pin::pin,
     sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
@@ -40,6 +41,9 @@ use crate::{
 const MESSAGES_AHEAD: usize = 1024;
 /// How long what a dead worker has said may take to be read.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(1);
+
+/// How often what is said to workers is left to grow before it is written whatever may follow.
+const MOST_ROUNDS: usize = 64;
 
 struct Running {
     /// Gone once there is nothing more to say.
@@ -84,6 +88,8 @@ pub(crate) struct Actor {
     steps: BTreeMap<StepId, WaitingStep>,
     counts: BTreeMap<StepId, WaitingCount>,
     next_ping: u64,
+    /// Something has been said to a worker since nothing was left to take in.
+    has_said_more: bool,
     /// What the handle has been told of the breaker.
     is_broken: bool,
     stopping: Vec<oneshot::Sender<()>>,
@@ -106,6 +112,7 @@ impl Actor {
             steps: BTreeMap::new(),
             counts: BTreeMap::new(),
             next_ping: 0,
+            has_said_more: false,
             is_broken: false,
             stopping: Vec::new(),
             from_workers,
@@ -113,14 +120,17 @@ impl Actor {
         actor.tell(Event::Tick);
         let mut is_asked = true;
         let mut timer = pin!(sleep(Duration::ZERO));
+        let mut rounds = 0;
         loop {
             // Asked for only when there is nothing to take in.
             let idle = async {
-                if actor.has_more_to_say() {
+                if mem::take(&mut actor.has_said_more) && rounds < MOST_ROUNDS {
                     // Whoever else can go on may add to it, so that all of it is written together.
+                    rounds += 1;
                     yield_now().await;
                     return Idle::Gathering;
                 }
+                rounds = 0;
                 actor.flush();
                 let Some(deadline) = actor.core.next_deadline() else { return pending().await };
                 // Setting a timer anew costs more than keeping it.
@@ -409,17 +419,9 @@ impl Actor {
     }
 
     fn write(&mut self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
+        self.has_said_more = true;
         let outgoing = self.running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
         outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
-    }
-
-    /// There is more to be written than when this was asked before.
-    fn has_more_to_say(&mut self) -> bool {
-        let mut has_more = false;
-        for outgoing in self.running.values_mut().filter_map(|running| running.outgoing.as_mut()) {
-            has_more |= outgoing.has_grown();
-        }
-        has_more
     }
 
     fn flush(&mut self) {

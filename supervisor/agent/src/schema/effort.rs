@@ -34,8 +34,8 @@ fn count(value: &Value, most: usize) -> usize {
     {
         values += 1;
         match value {
-            Value::Array(elements) => open.extend(elements),
-            Value::Object(members) => open.extend(members.values()),
+            Value::Array(elements) => open.extend(elements.iter().take(most)),
+            Value::Object(members) => open.extend(members.values().take(most)),
             _ => {}
         }
     }

@@ -6,6 +6,7 @@ use oam_agent::Availability;
 use serde::{Serialize, Serializer};
 
 use crate::{
+    bridge::Bridge,
     config::ModelUse,
     message::BridgeError,
     params::Params,
@@ -66,19 +67,11 @@ struct Capabilities<'a> {
 }
 
 fn initialize(request: Request) -> Result<Reply, BridgeError> {
-    if let Some(client) = request.params.optional_object("client")? {
-        tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
-        request.bridge.introduce(client.members());
-    }
-    if let Some(version) = request.params.optional_string("protocolVersion")?
-        && version.split('.').next() != Some(PROTOCOL_MAJOR)
-    {
-        return Err(BridgeError::invalid_params(format!(
-            "'protocolVersion' {version} is not supported; this is protocol version {PROTOCOL_VERSION}."
-        )));
-    }
-    let bridge = &request.bridge;
-    let realm_created = bridge.enter(realm(&request.params))?;
+    let Request { bridge, params, .. } = &request;
+    let realm_created = match introduction(bridge, params).and_then(|()| realm(params)) {
+        Err(error) if !names_realm(params) => return Err(error),
+        asked => bridge.enter(asked)?,
+    };
     Reply::now(&InitializeResult {
         protocol_version: PROTOCOL_VERSION,
         server: Server { name: "oam", version: env!("CARGO_PKG_VERSION") },
@@ -97,6 +90,31 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
         realm: bridge.realm_name(),
         realm_created,
     })
+}
+
+/// Takes note of who the client is, which must speak this protocol.
+fn introduction(bridge: &Bridge, params: &Params<'_>) -> Result<(), BridgeError> {
+    if let Some(client) = params.optional_object("client")? {
+        tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
+        bridge.introduce(client.members());
+    }
+    match params.optional_string("protocolVersion")? {
+        Some(version) if version.split('.').next() != Some(PROTOCOL_MAJOR) => {
+            Err(BridgeError::invalid_params(format!(
+                "'protocolVersion' {version} is not supported; this is protocol version {PROTOCOL_VERSION}."
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the client asks for a realm, in whatever way.
+fn names_realm(params: &Params<'_>) -> bool {
+    params
+        .members()
+        .get("client")
+        .and_then(|client| client.get("realm"))
+        .is_some_and(|realm| !realm.is_null())
 }
 
 /// The realm that the client names, if it does.

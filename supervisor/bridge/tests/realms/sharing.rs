@@ -96,6 +96,13 @@ async fn what_is_meant_for_a_realm_is_not_done_without_it() {
     alone.call("initialize", json!({})).await;
     assert_eq!(alone.call("world/list", json!({})).await["worlds"], json!([]));
 
+    // Whatever it is refused for.
+    let mut newer = directory.client();
+    let asking = json!({"client": {"realm": "valley"}, "protocolVersion": "2.0"});
+    newer.try_call("initialize", asking).await.unwrap_err();
+    assert_eq!(newer.try_call("world/list", json!({})).await.unwrap_err(), "invalid_params");
+    newer.join("valley").await;
+
     let mut member = directory.client_in("valley").await;
     member.try_call("initialize", naming("hills")).await.unwrap_err();
     assert_eq!(member.call("world/list", json!({})).await["worlds"][0]["world"], "inn");

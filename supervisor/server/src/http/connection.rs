@@ -4,6 +4,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use hyper::{server::conn::http1, service::service_fn};
+use tokio::task::coop;
 
 use super::{
     access_log::Escaped,
@@ -26,7 +27,8 @@ pub(super) async fn serve(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>) 
     let cut = site.cut.clone();
     let mut conversation = pin!(converse(socket, site, hosts));
     if cut.run_until_cancelled(conversation.as_mut()).await.is_none() {
-        conversation.now_or_never();
+        // What it has read in this poll says nothing about what it may write.
+        coop::unconstrained(conversation).now_or_never();
     }
 }
 
