@@ -24,7 +24,7 @@ use crate::{
     config::PoolConfig,
     convert,
     core::{
-        Action, Core, Event,
+        Action, Actions, Core, Event,
         health::Breaker,
         step::Growth,
         worker::{Abilities, Worker},
@@ -88,6 +88,8 @@ pub(crate) struct Actor {
     steps: BTreeMap<StepId, WaitingStep>,
     counts: BTreeMap<StepId, WaitingCount>,
     next_ping: u64,
+    /// The memory for what the core decides.
+    actions: Actions,
     /// Something has been said to a worker since nothing was left to take in.
     has_said_more: bool,
     /// What the handle has been told of the breaker.
@@ -112,6 +114,7 @@ impl Actor {
             steps: BTreeMap::new(),
             counts: BTreeMap::new(),
             next_ping: 0,
+            actions: Actions::new(),
             has_said_more: false,
             is_broken: false,
             stopping: Vec::new(),
@@ -124,7 +127,7 @@ impl Actor {
         loop {
             // Asked for only when there is nothing to take in.
             let idle = async {
-                if mem::take(&mut actor.has_said_more) && rounds < MOST_ROUNDS {
+                if mem::take(&mut actor.has_said_more) && rounds < MOST_ROUNDS && actor.steps.len() > 1 {
                     // Whoever else can go on may add to it, so that all of it is written together.
                     rounds += 1;
                     yield_now().await;
@@ -169,12 +172,15 @@ impl Actor {
     fn tell(&mut self, event: Event) {
         let now = tokio::time::Instant::now().into_std();
         let (mut event, mut further) = (Some(event), VecDeque::new());
+        let mut actions = mem::take(&mut self.actions);
         while let Some(this) = event {
-            for action in self.core.handle(this, now) {
+            self.core.handle(this, now, &mut actions);
+            for action in actions.drain(..) {
                 further.extend(self.act(action));
             }
             event = further.pop_front();
         }
+        self.actions = actions;
         let is_broken = matches!(self.core.breaker(), Breaker::Open { .. });
         if is_broken != self.is_broken {
             self.is_broken = is_broken;
