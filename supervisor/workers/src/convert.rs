@@ -103,38 +103,6 @@ pub(crate) fn outcome(outcome: Outcome, usage: TokenUsage) -> StepOutcome {
     StepOutcome { content, usage: Usage { input_tokens, cached_input_tokens, output_tokens } }
 }
 
-/// The length of an outcome in bytes of JSON, never more than a worker may have counted.
-pub(crate) fn outcome_bytes(outcome: &Outcome) -> usize {
-    match outcome {
-        Outcome::Text { text } => text.len(),
-        Outcome::Structured { value } => value_bytes(value),
-        Outcome::ToolCalls { calls } => {
-            calls.iter().map(|call| call.id.len() + call.name.len() + members_bytes(&call.arguments)).sum()
-        }
-    }
-}
-
-/// The same of a value: that of the shortest JSON that could say it. It nests no deeper than a frame may.
-pub(crate) fn value_bytes(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) => 4,
-        Value::Number(_) => 1,
-        Value::String(text) => 2 + text.len(),
-        Value::Array(items) => listed_bytes(items.iter().map(value_bytes)),
-        Value::Object(members) => members_bytes(members),
-    }
-}
-
-/// The same of an object.
-pub(crate) fn members_bytes(members: &Map<String, Value>) -> usize {
-    listed_bytes(members.iter().map(|(name, value)| 2 + name.len() + 1 + value_bytes(value)))
-}
-
-/// The same of things between brackets, with commas between them.
-fn listed_bytes(things: impl Iterator<Item = usize>) -> usize {
-    1 + things.map(|bytes| 1 + bytes).sum::<usize>().max(1)
-}
-
 /// What a worker's `failed` means. A code that is not in the table counts as `generation_failed`.
 pub(crate) fn model_error(code: &str, message: String, data: Option<Map<String, Value>>) -> ModelError {
     let code = ErrorCode::from_name(code).unwrap_or(ErrorCode::GenerationFailed);
@@ -181,23 +149,7 @@ pub(crate) fn availability(said: ipc::Availability, context_limit: Option<u32>) 
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Ordering;
-
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn the_length_of_a_value_is_that_of_its_shortest_json() {
-        for (value, written) in [
-            (json!({"name": "Gorm", "items": [null, true, 7, {"a": "é"}]}), Ordering::Equal),
-            (json!([[], {}, [[0]], ""]), Ordering::Equal),
-            (json!([1.5, false, "\n"]), Ordering::Greater),
-        ] {
-            let text = serde_json::to_string(&value).unwrap();
-            assert_eq!(text.len().cmp(&value_bytes(&value)), written, "{text}");
-        }
-    }
 
     #[test]
     fn unknown_error_codes_are_failed_generations() {

@@ -12,7 +12,9 @@ use std::{
 
 use nix::sys::signal::Signal;
 use oam_agent::{Capabilities, ErrorCode, ModelError, StepOutcome, StepRequest};
-use oam_ipc::{EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage};
+use oam_ipc::{
+    EncodeError, FromWorker, Outcome, StepId, ToWorker, TokenUsage, failure_bytes, outcome_bytes, value_bytes,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     task::{AbortHandle, yield_now},
@@ -241,7 +243,7 @@ impl Actor {
                 self.pass_on(worker, id, Growth::To(text.len()), || Piece::Reset(text));
             }
             FromWorker::Partial { id, value } => {
-                let growth = Growth::To(convert::value_bytes(&value));
+                let growth = Growth::To(value_bytes(&value));
                 self.pass_on(worker, id, growth, || Piece::Partial(Box::new(value)));
             }
             FromWorker::Finished { id, outcome, usage } => self.finish(worker, id, outcome, usage),
@@ -250,7 +252,7 @@ impl Actor {
                 self.tell(Event::CountEnded { worker, count: id });
             }
             FromWorker::Failed { id, code, message, data } => {
-                let bytes = message.len() + data.as_ref().map_or(0, convert::members_bytes);
+                let bytes = failure_bytes(&message, data.as_ref());
                 let error = if code == ErrorCode::Cancelled.as_str() {
                     self.core.unasked_cancel()
                 } else {
@@ -304,7 +306,7 @@ impl Actor {
     }
 
     fn finish(&mut self, worker: WorkerId, id: StepId, outcome: Outcome, usage: TokenUsage) {
-        let bytes = convert::outcome_bytes(&outcome);
+        let bytes = outcome_bytes(&outcome);
         self.end(worker, id, Ok(convert::outcome(outcome, usage)), bytes);
     }
 

@@ -25,12 +25,12 @@ use std::{
 };
 
 use oam_agent::{ErrorCode, ModelError};
-use oam_ipc::{FromWorker, StepId};
+use oam_ipc::{FromWorker, MAX_ANSWER_BYTES, StepId};
 
 use self::{
     count::Count,
     health::{Breaker, Health},
-    step::{Growth, MAX_ANSWER_BYTES, Step, StepState},
+    step::{Growth, Step, StepState},
     trust::StreamingTrust,
     worker::{Abilities, Leave, Liveness, Serving, Worker, WorkerState},
 };

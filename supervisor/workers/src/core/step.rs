@@ -7,10 +7,6 @@ use std::time::Instant;
 
 use crate::worker_id::WorkerId;
 
-/// The longest answer that a step may have, streamed so far or in the end, in bytes. What a host hears of a streamed
-/// answer repeats all of it with each part, so an answer without end would take the time of everybody else.
-pub(crate) const MAX_ANSWER_BYTES: usize = 1 << 20;
-
 /// How a part changes the length of an answer, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Growth {

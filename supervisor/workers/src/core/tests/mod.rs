@@ -9,14 +9,9 @@ mod violations;
 use std::time::{Duration, Instant};
 
 use oam_agent::ErrorCode;
-use oam_ipc::StepId;
+use oam_ipc::{MAX_ANSWER_BYTES, StepId};
 
-use super::{
-    Action, Actions, Core, Event,
-    health::Breaker,
-    step::{Growth, MAX_ANSWER_BYTES},
-    worker::Abilities,
-};
+use super::{Action, Actions, Core, Event, health::Breaker, step::Growth, worker::Abilities};
 use crate::{
     config::{PoolConfig, StreamingPolicy, WorkerCommand},
     exit::{Exit, ExitCause},
