@@ -56,6 +56,8 @@ pub(crate) enum FaultKind {
     Runaway,
     /// End the step with a round of tool calls that has no call
     NoCalls,
+    /// End the step with an answer over the limit
+    LongAnswer,
     /// Say `ready` again
     ReadyAgain,
     /// Die of SIGABRT when asked to count tokens

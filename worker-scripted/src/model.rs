@@ -9,7 +9,7 @@ use oam_agent::{
     ErrorCode, Model as _, ModelToolCall, SCRIPT_LINE, Script, ScriptedModel, StepContent, StepOutcome,
     StepSink, json_text,
 };
-use oam_ipc::{Generate, Outcome, TokenUsage, ToolCall};
+use oam_ipc::{Generate, Outcome, TokenUsage, ToolCall, value_bytes};
 use serde_json::Value;
 
 use crate::{arguments::ScriptPosition, conversation, request};
@@ -37,6 +37,17 @@ pub(crate) enum Piece {
     Delta(String),
     Reset(String),
     Partial(Value),
+}
+
+impl Piece {
+    /// The length of the answer with this piece, in bytes.
+    pub(crate) fn answer_bytes(&self, before: usize) -> usize {
+        match self {
+            Self::Delta(text) => before.saturating_add(text.len()),
+            Self::Reset(text) => text.len(),
+            Self::Partial(value) => value_bytes(value),
+        }
+    }
 }
 
 /// A step that came to nothing.

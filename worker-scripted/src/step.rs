@@ -10,7 +10,9 @@ use std::{
 };
 
 use oam_agent::ErrorCode;
-use oam_ipc::{FromWorker, Generate, Outcome, StepId, TokenUsage};
+use oam_ipc::{
+    FromWorker, Generate, MAX_ANSWER_BYTES, Outcome, StepId, TokenUsage, failure_bytes, outcome_bytes,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -143,13 +145,25 @@ impl Performance<'_> {
             // It is about streamed answers, and this is none: a round of tool calls, say.
             self.faults.retain(|(_, fault)| *fault != FaultKind::CrashStreaming);
         }
+        let mut answer_bytes = 0;
         for (index, piece) in pieces.into_iter().enumerate() {
             pause(self.shared.piece_delay).await;
+            answer_bytes = piece.answer_bytes(answer_bytes);
+            if answer_bytes > MAX_ANSWER_BYTES {
+                return Err(too_long());
+            }
             self.say(&self.message(piece));
             self.come_to(Moment::AfterPieces(index + 1)).await;
         }
         self.come_to(Moment::End).await;
-        end
+        match end {
+            Ok((outcome, _)) if outcome_bytes(&outcome) > MAX_ANSWER_BYTES => Err(too_long()),
+            Err(failure) if failure_bytes(&failure.message, None) > MAX_ANSWER_BYTES => Err(Failure::new(
+                failure.code,
+                format!("The message of the failure is longer than {MAX_ANSWER_BYTES} bytes."),
+            )),
+            end => end,
+        }
     }
 
     /// Lets everything go wrong that was to until this moment.
@@ -179,6 +193,12 @@ impl Performance<'_> {
             let _ = self.shared.output.send(&failed(self.id, failure), self.pace);
         }
     }
+}
+
+/// What a supervisor would kill this worker for.
+fn too_long() -> Failure {
+    let message = format!("The answer is longer than {MAX_ANSWER_BYTES} bytes.");
+    Failure::new(ErrorCode::GenerationFailed, message)
 }
 
 fn failed(id: StepId, Failure { code, message }: Failure) -> FromWorker {

@@ -13,7 +13,7 @@ use nix::{
     sys::signal::{Signal, kill, raise},
     unistd::{Pid, getpgid, getppid, setpgid},
 };
-use oam_ipc::{FromWorker, MAX_FRAME_BYTES, Outcome, StepId, TokenUsage, encode};
+use oam_ipc::{FromWorker, MAX_ANSWER_BYTES, MAX_FRAME_BYTES, Outcome, StepId, TokenUsage, encode};
 
 use crate::{complain, fault::FaultKind, output::Pace, step::Performance, worker::Shared};
 
@@ -124,10 +124,9 @@ pub(crate) async fn strike(fault: FaultKind, step: &mut Performance<'_>) {
                 thread::sleep(Duration::from_micros(500));
             }
         }
-        FaultKind::NoCalls => {
-            let outcome = Outcome::ToolCalls { calls: Vec::new() };
-            step.say(&FromWorker::Finished { id: step.id, outcome, usage: TokenUsage::default() });
-            future::pending::<()>().await;
+        FaultKind::NoCalls => end_wrongly(step, Outcome::ToolCalls { calls: Vec::new() }).await,
+        FaultKind::LongAnswer => {
+            end_wrongly(step, Outcome::Text { text: "x".repeat(MAX_ANSWER_BYTES + 1) }).await;
         }
         FaultKind::ReadyAgain => step.say(&shared.ready),
         // Faults of the start and of counting: a step never draws them.
@@ -138,6 +137,12 @@ pub(crate) async fn strike(fault: FaultKind, step: &mut Performance<'_>) {
         | FaultKind::CrashCounting
         | FaultKind::SkipCounting => {}
     }
+}
+
+/// Ends the step as no supervisor lets pass, and says nothing more in it.
+async fn end_wrongly(step: &Performance<'_>, outcome: Outcome) {
+    step.say(&FromWorker::Finished { id: step.id, outcome, usage: TokenUsage::default() });
+    future::pending::<()>().await;
 }
 
 /// Dies of a signal. A handler may be there for it that gives way when the signal comes again.

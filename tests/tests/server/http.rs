@@ -53,7 +53,12 @@ pub(crate) fn send(port: u16, method: &str, path: &str, fields: &[String], body:
 
 /// Asks, and waits for the head of the answer.
 pub(crate) fn ask(port: u16, method: &str, path: &str, fields: &[String], body: &str) -> Coming {
-    let mut connection = BufReader::new(send(port, method, path, fields, body));
+    hear(send(port, method, path, fields, body))
+}
+
+/// Waits for the head of an answer.
+pub(crate) fn hear(connection: TcpStream) -> Coming {
+    let mut connection = BufReader::new(connection);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         let read = connection.read_line(&mut head).expect("an answer comes");

@@ -171,10 +171,14 @@ impl Serving {
         self.ask(request).whole()
     }
 
+    /// Asks for a completion, and waits for nothing.
+    pub(crate) fn send(&self, request: Value) -> TcpStream {
+        send(self.port(), "POST", "/v1/chat/completions", &self.fields, &request.to_string())
+    }
+
     /// Asks for a completion; returns when it is under way, and has not been answered. Nobody asks for another meanwhile.
     pub(crate) fn begin(&self, request: Value) -> TcpStream {
-        let connection =
-            send(self.port(), "POST", "/v1/chat/completions", &self.fields, &request.to_string());
+        let connection = self.send(request);
         self.until_number("oam_completions_active", 1.0);
         connection
     }

@@ -3,7 +3,10 @@
 use oam_tests::{oam_binary, pool::exists};
 use serde_json::json;
 
-use crate::run::{said, said_with, serve};
+use crate::{
+    http::hear,
+    run::{said, said_with, serve},
+};
 
 /// The command line of a scripted worker with these arguments.
 pub(crate) fn worker(arguments: &str) -> String {
@@ -80,4 +83,26 @@ fn no_worker_outlives_its_server() {
     for worker in workers {
         assert!(!exists(worker.pid), "{} is left", worker.pid);
     }
+}
+
+#[test]
+fn answers_that_are_too_long_are_errors_of_their_own_clients_alone() {
+    let server = serve(["--worker", &worker(""), "--max-concurrent", "16"]).listens();
+    let long = "x".repeat(1 << 20);
+    let asked: Vec<_> = (0..8).map(|_| server.send(said(&long))).collect();
+    assert_eq!(server.complete(said("Hello there")).status, 200);
+    for answer in asked {
+        let answer = hear(answer).whole();
+        let error = &answer.json()["error"];
+        assert_eq!(
+            (answer.status, &error["type"], &error["code"]),
+            (500, &json!("server_error"), &json!(null))
+        );
+        assert_eq!(error["message"], "The answer is longer than 1048576 bytes.");
+    }
+    let streamed = server.ask(said_with(&long, json!({"stream": true}))).stream();
+    assert_eq!(streamed.0.last().unwrap()["error"]["message"], "The answer is longer than 1048576 bytes.");
+    assert_eq!(server.complete(said("Hello again")).status, 200);
+    assert_eq!(server.number("oam_worker_violations_total"), Some(0.0));
+    assert_eq!(server.number("oam_worker_replays_total"), Some(0.0));
 }

@@ -9,6 +9,7 @@ mod crashes;
 mod ends;
 mod growth;
 mod hangs;
+mod long_answers;
 mod misbehaviour;
 mod npcs;
 mod quarantine;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 #[test]
 fn a_worker_that_makes_no_sense_is_killed_and_its_step_played_again() {
-    for fault in ["garbage", "oversized", "no-calls", "ready-again"] {
+    for fault in ["garbage", "oversized", "no-calls", "long-answer", "ready-again"] {
         let mut pool = workers().fault_once(fault, "word=boom").with_events().start();
         pool.play("a", [text("The gate is shut.")]);
         let (result, _) = pool.streamed("a", "boom");

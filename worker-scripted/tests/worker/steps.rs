@@ -3,8 +3,8 @@
 use std::fs;
 
 use oam_ipc::{
-    Entry, FromWorker, Generate, MAX_VALUES, Outcome, Segment, StepId, ToWorker, ToolCall, ToolDefinition,
-    ToolMode,
+    Entry, FromWorker, Generate, MAX_ANSWER_BYTES, MAX_VALUES, Outcome, Segment, StepId, ToWorker, ToolCall,
+    ToolDefinition, ToolMode,
 };
 use serde_json::{Value, json};
 
@@ -169,4 +169,47 @@ fn an_answer_that_no_supervisor_would_read_is_a_failed_step() {
     worker.ask(Generate { schema: Some(open_gate().parameters), ..streamed(1, "Hello.") });
     assert_eq!(code_of(worker.hear()), "generation_failed");
     worker.assert_alive();
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_a_failed_step() {
+    let long = "x".repeat(MAX_ANSWER_BYTES + 1);
+    let too_long = format!("The answer is longer than {MAX_ANSWER_BYTES} bytes.");
+    let schema = Some(open_gate().parameters);
+    for (step_of_script, schema, code, message) in [
+        (json!({"text": long, "chunks": 4}), None, "generation_failed", &*too_long),
+        (json!({"text": long}), None, "generation_failed", &too_long),
+        (json!({"json": {"gate": long}}), schema, "generation_failed", &too_long),
+        (
+            json!({"toolCalls": [{"name": "look", "arguments": {"at": long}}]}),
+            None,
+            "generation_failed",
+            &too_long,
+        ),
+        (
+            json!({"error": "refusal", "message": long}),
+            None,
+            "refusal",
+            "The message of the failure is longer than 1048576 bytes.",
+        ),
+    ] {
+        for request in [step(1, "Hello."), streamed(1, "Hello.")] {
+            let mut worker = Worker::ready(&[]);
+            let request = Generate { schema: schema.clone(), ..request };
+            worker.ask(scripted(request, &json!([step_of_script])));
+            let FromWorker::Failed { code: told, message: why, .. } = worker.hear_end(StepId(1)) else {
+                panic!("an end that failed")
+            };
+            assert_eq!((&*told, &*why), (code, message));
+            worker.assert_alive();
+        }
+    }
+}
+
+#[test]
+fn an_answer_may_be_as_long_as_the_limit() {
+    let text = "x".repeat(MAX_ANSWER_BYTES);
+    let mut worker = Worker::ready(&[]);
+    worker.ask(scripted(streamed(1, "Hello."), &json!([{"text": text, "chunks": 4}])));
+    assert_eq!(text_of(worker.hear_end(StepId(1))), text);
 }

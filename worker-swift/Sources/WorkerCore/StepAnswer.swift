@@ -52,10 +52,11 @@ public final class StepAnswer: Sendable {
 
     /// The structured answer so far.
     ///
-    /// - Throws: ``Ended``.
+    /// - Throws: ``Ended``, or a `Failure` where it is too long.
     public func update(_ value: Value) throws {
         try state.withLock { state in
             guard state.isOpen else { throw Ended() }
+            guard value.jsonText.utf8.count <= Self.longest else { throw Self.tooLong }
             // The next one makes up for one that is left out; so does the outcome.
             guard isStreamed, !outbox.isCrowded else { return }
             try? outbox.send(.partial(id: id, value: value))

@@ -78,6 +78,11 @@ final class FakeRunner: StepRunner {
                 try answer.append(String(repeating: "x", count: 1000))
             }
         case "long": text = String(repeating: "x", count: StepAnswer.longest + 1)
+        case "long-part":
+            try answer.update(.text(String(repeating: "x", count: StepAnswer.longest)))
+            throw Trouble()
+        case "long-form":
+            return StepResult(.structured(.text(String(repeating: "x", count: StepAnswer.longest))))
         case "long-id":
             return StepResult(.toolCalls([ToolCall(id: String(repeating: "x", count: StepAnswer.longest), name: "look")]))
         case "no-calls": return StepResult(.toolCalls([]))

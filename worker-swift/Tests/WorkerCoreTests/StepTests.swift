@@ -48,7 +48,8 @@ import WorkerProtocol
 
     @Test(arguments: [
         ("fail rate_limited", "rate_limited"), ("throw", "generation_failed"), ("cancel-itself", "generation_failed"),
-        ("endless", "generation_failed"), ("long", "generation_failed"), ("no-calls", "generation_failed"),
+        ("endless", "generation_failed"), ("long", "generation_failed"), ("long-form", "generation_failed"),
+        ("no-calls", "generation_failed"),
         ("deep", "generation_failed"), ("long-id", "generation_failed"), ("fail-long", "refusal"),
     ])
     func whatGoesWrongEndsTheStepAndNotTheWorker(_ prompt: String, _ code: String) async throws {
@@ -57,6 +58,18 @@ import WorkerProtocol
         #expect(try await supervisor.hear().code == code)
         try supervisor.ask(2, "say a")
         #expect(try await supervisor.hear() == finished(2, "a"))
+    }
+
+    @Test(arguments: ["endless", "long", "long-part", "long-form", "long-id"])
+    func anAnswerThatIsTooLongSaysSo(_ prompt: String) async throws {
+        for isStreamed in [true, false] {
+            let supervisor = try await Supervisor.ready(FakeRunner())
+            try supervisor.ask(1, prompt, stream: isStreamed)
+            var end = try await supervisor.hear()
+            while case .delta = end { end = try await supervisor.hear() }
+            let tooLong = Failure(.generationFailed, "The answer is longer than 1048576 bytes.")
+            #expect(end == .failed(id: 1, failure: tooLong))
+        }
     }
 
     @Test func aFailureThatIsTooLongIsToldWithoutWhatIsKnown() async throws {

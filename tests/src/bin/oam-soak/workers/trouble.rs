@@ -63,6 +63,7 @@ const PHASES: &[Trouble] = &[
     step("garbage"),
     step("oversized"),
     step("no-calls"),
+    step("long-answer"),
     step("ready-again"),
     rare("runaway"),
     step("double-finish"),
