@@ -123,7 +123,8 @@ impl Site {
             Ok(Admitted::Preflight) => (preflight(&grant, request.headers()), persists),
             Ok(Admitted::To(route)) => {
                 record.set_route(&route);
-                match self.collect(request.into_body()).await {
+                let stopping = || Err(BodyError::Refused(ApiError::server_stopping()));
+                match self.until_cut(self.collect(request.into_body())).await.unwrap_or_else(stopping) {
                     Ok((body, share)) => (self.answer_until_cut(&route, body, share).await, persists),
                     Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
                     Err(BodyError::HangUp) => return Err(HangUp),
@@ -180,12 +181,16 @@ impl Site {
     }
 
     async fn answer_until_cut(&self, route: &Route, body: Bytes, share: Arc<Share>) -> Reply {
-        let mut answer = pin!(self.answer(route, body, share));
-        poll_fn(|context| match answer.as_mut().poll(context) {
-            Poll::Pending if self.cut.is_cancelled() => {
-                Poll::Ready(reply::error(&ApiError::server_stopping(), ""))
-            }
-            polled => polled,
+        let answer = self.until_cut(self.answer(route, body, share)).await;
+        answer.unwrap_or_else(|| reply::error(&ApiError::server_stopping(), ""))
+    }
+
+    /// What comes of `work`, unless everything is to end and it is not there.
+    async fn until_cut<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Pending if self.cut.is_cancelled() => Poll::Ready(None),
+            polled => polled.map(Some),
         })
         .await
     }

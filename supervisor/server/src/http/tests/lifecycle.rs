@@ -158,6 +158,30 @@ async fn an_answer_that_is_cut_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_body_that_still_arrives_is_cut_with_an_error() {
+    for cut in Cut::ALL {
+        for (field, beginning) in
+            [("Content-Length: 100", "{\"mess"), ("Transfer-Encoding: chunked", "6\r\n{\"mess\r\n")]
+        {
+            let server = start(cut.config()).await;
+            let mut wire = Wire::connect(&server).await;
+            let head =
+                "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json";
+            wire.send(format!("{head}\r\n{field}\r\n\r\n{beginning}")).await;
+            eventually("it arrives", || server.buffered_bytes() > 0).await;
+            cut.end(server).await;
+            let answer = wire.answer().await;
+            assert_eq!((answer.status, &*answer.code()), (503, "server_stopping"), "{cut:?}, {field}");
+            assert_eq!(
+                (answer.header("connection"), answer.header("retry-after")),
+                (Some("close"), Some("1"))
+            );
+            wire.assert_ended().await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn nobody_waits_for_a_client_that_does_not_read_that_it_is_cut() {
     // More than the sockets take.
     let completions = completions(&json!([{ "text": "x".repeat(16 << 20), "chunks": 2 }]));
