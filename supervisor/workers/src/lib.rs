@@ -11,6 +11,8 @@ mod convert;
 mod core;
 mod exchange;
 mod exit;
+#[cfg(all(test, target_os = "linux"))]
+mod gathering_tests;
 mod link;
 mod model;
 mod pool;

@@ -13,10 +13,12 @@ use oam_ipc::StepId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
-    config::PoolConfig,
+    config::{PoolConfig, WorkerCommand},
     exchange::{Asker, Ended, Input, Joined, Known, Listener, Piece, Shared},
     pool::Actor,
+    process::{self, Process},
     status::{KilledWorker, PoolEvent, PoolStatus},
+    worker_id::WorkerId,
 };
 
 /// When more pieces of an answer wait than these, those that can be are joined: whoever hears them is behind, and what
@@ -58,6 +60,14 @@ impl WorkerPool {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn start(config: PoolConfig) -> Self {
+        Self::start_with(config, process::spawn)
+    }
+
+    /// The same, with processes that are started so.
+    pub(crate) fn start_with(
+        config: PoolConfig,
+        start_process: impl Fn(WorkerId, &WorkerCommand) -> Result<Process, String> + Send + 'static,
+    ) -> Self {
         let (pool, asked) = mpsc::unbounded_channel();
         let known = Known {
             availability: Availability {
@@ -77,7 +87,7 @@ impl WorkerPool {
             has_settled: watch::Sender::new(false),
             parallel_steps: watch::Sender::new(config.parallel_steps(1)),
         });
-        tokio::spawn(Actor::run(config, Arc::clone(&shared), asked));
+        tokio::spawn(Actor::run(config, Arc::clone(&shared), asked, Box::new(start_process)));
         Self { pool, shared }
     }
 

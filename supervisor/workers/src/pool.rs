@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::PoolConfig,
+    config::{PoolConfig, WorkerCommand},
     convert,
     core::{
         Action, Actions, Core, Event,
@@ -34,7 +34,8 @@ use crate::{
     exchange::{Asker, Ended, Input, Piece, Shared},
     exit::{Exit, ExitCause},
     link::{self, Outgoing},
-    process, report,
+    process::{self, Process},
+    report,
     status::{BreakerState, KilledWorker, PoolEvent, PoolStatus, WorkerProgram, WorkerStatus},
     worker_id::WorkerId,
 };
@@ -82,6 +83,9 @@ struct WaitingCount {
     reply: oneshot::Sender<u32>,
 }
 
+/// Starts the process of a worker. Fails with the reason in words.
+pub(crate) type StartProcess = dyn Fn(WorkerId, &WorkerCommand) -> Result<Process, String> + Send;
+
 pub(crate) struct Actor {
     core: Core,
     config: PoolConfig,
@@ -98,6 +102,7 @@ pub(crate) struct Actor {
     is_broken: bool,
     stopping: Vec<oneshot::Sender<()>>,
     from_workers: mpsc::Sender<Input>,
+    start_process: Box<StartProcess>,
 }
 
 impl Actor {
@@ -106,6 +111,7 @@ impl Actor {
         config: PoolConfig,
         shared: Arc<Shared>,
         mut asked: mpsc::UnboundedReceiver<Input>,
+        start_process: Box<StartProcess>,
     ) {
         let (from_workers, mut said) = mpsc::channel(MESSAGES_AHEAD);
         let mut actor = Self {
@@ -121,6 +127,7 @@ impl Actor {
             is_broken: false,
             stopping: Vec::new(),
             from_workers,
+            start_process,
         };
         actor.tell(Event::Tick);
         let mut is_asked = true;
@@ -388,7 +395,7 @@ impl Actor {
 
     fn spawn(&mut self, worker: WorkerId) {
         let pool = self.from_workers.clone();
-        match process::spawn(worker, &self.config.command) {
+        match (self.start_process)(worker, &self.config.command) {
             Ok(process) => {
                 let gone = CancellationToken::new();
                 let mut reader =
