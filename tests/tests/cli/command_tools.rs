@@ -185,6 +185,16 @@ impl Running {
         events.into_iter().find(|event: &Value| event["type"] == kind).unwrap()
     }
 
+    /// The processes that `oam` has started, but for the one that guards them.
+    fn tools(&self) -> Vec<procfs::Child> {
+        let mut children = procfs::children(self.oam.id()).unwrap();
+        children.retain(|child| {
+            let command = fs::read_to_string(format!("/proc/{}/cmdline", child.pid)).unwrap_or_default();
+            !command.ends_with("oam-tool-guard\0")
+        });
+        children
+    }
+
     fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.oam.id().try_into().unwrap()), signal).unwrap();
     }
@@ -212,7 +222,7 @@ fn a_time_limit_leaves_no_process_and_no_zombie() {
     assert_eq!(running.said().as_deref(), Some("up"));
     assert_eq!(running.said(), None, "all who held the pipe are gone");
     assert_eq!(running.event("toolCallCompleted")["record"]["isError"], true);
-    assert_eq!(procfs::children(running.oam.id()).unwrap(), []);
+    assert_eq!(running.tools(), []);
     running.signal(Signal::SIGINT);
     assert_eq!(running.exit_code(), Some(130));
 }
@@ -239,6 +249,20 @@ fn an_interrupt_ends_also_what_does_not_listen() {
     running.signal(Signal::SIGINT);
     assert_eq!(running.said(), None);
     assert_eq!(running.exit_code(), Some(130));
+}
+
+#[test]
+fn a_kill_ends_the_tool_and_what_it_started() {
+    // Their input ends when they are watched. Nobody reads what they print once `oam` is gone.
+    let polite = format!("exec 2>/dev/null; trap 'echo bye >&3; exit' TERM; cat; echo up >&3; {ENDLESS}");
+    let deaf = format!("trap '' TERM; cat; echo up >&3; ({ENDLESS}) & {ENDLESS}");
+    for (line, last_word) in [(polite, Some("bye")), (deaf, None)] {
+        let mut running = Running::start(&line, 1000);
+        assert_eq!(running.said().as_deref(), Some("up"));
+        running.oam.kill().unwrap();
+        let rest: Vec<_> = running.witness.by_ref().map(Result::unwrap).collect();
+        assert_eq!(rest, Vec::from_iter(last_word), "{line}");
+    }
 }
 
 #[test]

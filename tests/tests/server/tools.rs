@@ -1,5 +1,14 @@
 //! Tools of the client, tools of the server, and both.
 
+use std::{
+    fs::File,
+    io::{BufRead, BufReader},
+};
+
+use nix::{
+    sys::{signal::Signal, stat::Mode},
+    unistd::mkfifo,
+};
 use oam_tests::script::{call, calls, template, text};
 use serde_json::{Value, json};
 
@@ -110,4 +119,22 @@ fn tools_of_the_server_work_beside_those_of_the_client() {
     assert_eq!(names, ["buy_umbrella"]);
     let next = json!({"messages": with_outputs(calls, "bought"), "tools": tools});
     assert_eq!(server.complete(next).json()["choices"][0]["message"]["content"], "You have one now.");
+}
+
+#[test]
+fn a_killed_server_leaves_no_tool_behind() {
+    let tool = json!({"name": "watch", "description": "Keeps watch.", "x-oam":
+        {"command": "exec 3>witness; trap '' TERM; cat >/dev/null; echo up >&3; sleep 1000 & while :; do sleep 0.05; done", "timeout": 1000}});
+    let server = serve(["--tools", "tools.json"])
+        .file("tools.json", &json!([tool]).to_string())
+        .script(json!([call("watch", json!({})), text("All is well.")]));
+    let witness = server.path("witness");
+    mkfifo(&witness, Mode::S_IRWXU).unwrap();
+    let server = server.listens();
+    let _asked = server.send(said_with("Is all well?", json!({"tool_choice": "required"})));
+    let mut witness = BufReader::new(File::open(witness).unwrap()).lines().map(Result::unwrap);
+    // It has read its input to the end, which comes when it is watched.
+    assert_eq!(witness.next().as_deref(), Some("up"));
+    server.signal(Signal::SIGKILL);
+    assert_eq!(witness.next(), None, "all who held the pipe are gone");
 }

@@ -1,11 +1,13 @@
 //! Command tools: a call is a process (docs/CLI.md, Tools files).
 //!
 //! The call's arguments go in on standard input and in a variable, what the process prints comes out as the tool's
-//! output. [`process`] runs it and ends it, with all that it started; [`captured`] keeps as much of what it prints as is
+//! output. [`process`] runs it and ends it, with all that it started; [`guard`] does so when
+//! `oam` is killed; [`captured`] keeps as much of what it prints as is
 //! wanted; [`outcome`] says what the model hears. Whatever goes wrong becomes an output that the model reads, never the
 //! end of a turn.
 
 mod captured;
+mod guard;
 mod outcome;
 mod process;
 #[cfg(test)]

@@ -28,7 +28,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::captured::{Captured, Keep, Reading};
+use super::{
+    captured::{Captured, Keep, Reading},
+    guard::{self, Watch},
+};
 
 /// The most that is kept of standard error, in bytes.
 const KEPT_STDERR: usize = 4000;
@@ -94,6 +97,7 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn start(command: Command) -> io::Result<Self> {
+        guard::begin();
         let mut child = tokio::process::Command::from(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -102,7 +106,7 @@ impl Process {
             .kill_on_drop(true)
             .spawn()?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Self { leader: GroupLeader { child }, stdin, stdout, stderr })
+        Ok(Self { leader: GroupLeader::of(child), stdin, stdout, stderr })
     }
 
     /// Runs it to its end, or to the end of this future.
@@ -132,6 +136,8 @@ impl Process {
         };
         let end = match why_ended {
             WhyEnded::ByItself(Ok(status)) => {
+                // From now on its number may become that of another group.
+                drop(leader);
                 // Only somebody else can keep them open now.
                 let (_, _) = join!(
                     timeout(STDOUT_GRACE, stdout.read_to_end()),
@@ -169,9 +175,16 @@ async fn feed(stdin: Option<ChildStdin>, input: Vec<u8>) {
 /// A process and the group that it leads.
 struct GroupLeader {
     child: Child,
+    /// Ends behind the process.
+    _watch: Option<Watch<'static>>,
 }
 
 impl GroupLeader {
+    fn of(child: Child) -> Self {
+        let watch = pid(&child).and_then(guard::watch);
+        Self { child, _watch: watch }
+    }
+
     /// Ends the group: politely, then by force. Whoever holds the outputs open still lives, and has all the time that
     /// there is.
     async fn end(
@@ -197,8 +210,12 @@ impl GroupLeader {
 
     /// The number of process and group, as long as it is theirs.
     fn unreaped(&self) -> Option<Pid> {
-        self.child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw)
+        pid(&self.child)
     }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw)
 }
 
 impl Drop for GroupLeader {

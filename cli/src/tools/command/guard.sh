@@ -1,0 +1,21 @@
+# Reads lines: "+ N", the process group N is watched from now on, and "- N", it is so no longer. When there are no more, whoever
+# wrote them has ended, in whatever way, and the groups that are still watched are ended as well.
+watched=' '
+while read -r change group; do
+    case $change in
+    +) watched="$watched$group " ;;
+    -) watched="${watched%% "$group" *} ${watched#* "$group" }" ;;
+    esac
+done
+# Also a leader that has left its group.
+signal() {
+    for group in $watched; do
+        kill -s "$1" -- "-$group"
+        kill -s "$1" "$group"
+    done
+}
+[ "$watched" = ' ' ] && exit
+signal TERM
+signal CONT
+sleep 1
+signal KILL
