@@ -136,7 +136,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             return;
         }
         let drain = async {
-            let mut space = [0; 4096];
+            // Not in the future, which each connection keeps room for.
+            let mut space = vec![0; 4096];
             while matches!(self.socket.read(&mut space).await, Ok(1..)) {}
         };
         let _ = tokio::time::timeout(time, drain).await;
