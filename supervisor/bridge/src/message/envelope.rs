@@ -70,6 +70,15 @@ pub struct Rejected {
     pub id: Option<RequestId>,
     /// Why.
     pub error: BridgeError,
+    /// The method and the parameters of what would be a request otherwise.
+    pub request: Option<(String, ReceivedParams)>,
+}
+
+impl Rejected {
+    /// A line of which nothing else is known.
+    pub fn new(id: Option<RequestId>, error: BridgeError) -> Self {
+        Self { id, error, request: None }
+    }
 }
 
 /// A request of code in this process.
@@ -92,7 +101,7 @@ pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
 pub fn parse_call(text: &[u8]) -> Result<CallRequest, Rejected> {
     match read_envelope(text)? {
         Some(envelope) => envelope.into_call(),
-        None => Err(Rejected { id: None, error: BridgeError::parse_error("The request is blank.") }),
+        None => Err(Rejected::new(None, BridgeError::parse_error("The request is blank."))),
     }
 }
 
@@ -111,12 +120,12 @@ fn read_envelope(line: &[u8]) -> Result<Option<Envelope>, Rejected> {
             Err(rejected(None, "Batch requests are not supported; send one message per line."))
         }
         Ok(Some(Kind::Scalar)) => Err(rejected(None, "A JSON-RPC message must be an object.")),
-        Err(message) => Err(Rejected { id: None, error: BridgeError::parse_error(message) }),
+        Err(message) => Err(Rejected::new(None, BridgeError::parse_error(message))),
     }
 }
 
 fn rejected(id: Option<RequestId>, message: &str) -> Rejected {
-    Rejected { id, error: BridgeError::invalid_message(message) }
+    Rejected::new(id, BridgeError::invalid_message(message))
 }
 
 const UNUSABLE_METHOD: &str = "'method' must be a non-empty string.";
@@ -169,13 +178,15 @@ impl Envelope {
 
     fn classify(self) -> Result<Incoming, Rejected> {
         let (id, id_problem) = self.id.usable();
-        if !matches!(self.version, Version::Supported) {
-            return Err(rejected(id, "'jsonrpc' must be \"2.0\"."));
-        }
-        if let Some(problem) = id_problem {
-            return Err(rejected(None, problem));
-        }
         let params = Self::params(self.stand_in, self.params);
+        let problem = match self.version {
+            Version::Unsupported => Some("'jsonrpc' must be \"2.0\"."),
+            Version::Supported => id_problem,
+        };
+        if let Some(problem) = problem {
+            let request = self.method.name().map(|method| (method, params));
+            return Err(Rejected { request, ..rejected(id, problem) });
+        }
         match (self.method, id) {
             (MethodMember::Unusable, id) => Err(rejected(id, UNUSABLE_METHOD)),
             (MethodMember::Name(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
@@ -442,6 +453,15 @@ enum MethodMember {
     Absent,
     Name(String),
     Unusable,
+}
+
+impl MethodMember {
+    fn name(self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Absent | Self::Unusable => None,
+        }
+    }
 }
 
 impl Meaning for MethodMember {
