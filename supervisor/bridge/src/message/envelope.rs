@@ -1,16 +1,16 @@
 //! Telling what a line is: a request, a notification, or the reply to a request of ours (docs/PROTOCOL.md,
 //! Framing).
 //!
-//! A line is read in one pass. Only `params` and what a reply carries become JSON values; unknown members are
+//! A line is read in one pass, unless its id is a number that is not written as an integer. Only `params` and what a reply carries become JSON values; unknown members are
 //! checked as strictly as everything else and dropped.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     error::BridgeError,
@@ -115,12 +115,47 @@ fn read_envelope(line: &[u8]) -> Result<Option<Envelope>, Rejected> {
     });
     match kind {
         Ok(None) => Ok(None),
-        Ok(Some(Kind::Object)) => Ok(Some(envelope)),
+        Ok(Some(Kind::Object)) => {
+            if matches!(envelope.id, IdMember::Double) {
+                envelope.id = id_as_written(line);
+            }
+            Ok(Some(envelope))
+        }
         Ok(Some(Kind::Array)) => {
             Err(rejected(None, "Batch requests are not supported; send one message per line."))
         }
         Ok(Some(Kind::Scalar)) => Err(rejected(None, "A JSON-RPC message must be an object.")),
         Err(message) => Err(Rejected::new(None, BridgeError::parse_error(message))),
+    }
+}
+
+/// The id in a line that has been read, from its text.
+fn id_as_written(line: &[u8]) -> IdMember {
+    let written = strict_json::read(line, |deserializer, _| deserializer.deserialize_map(IdTextVisitor));
+    let id = written.ok().flatten().and_then(|text| RequestId::literal(&text));
+    id.map_or(IdMember::Inexact, IdMember::Usable)
+}
+
+/// Reads the text of the last `id`.
+struct IdTextVisitor;
+
+impl<'de> Visitor<'de> for IdTextVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message with an id")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<String, A::Error> {
+        let mut text = String::new();
+        while let Some(name) = members.next_key()? {
+            if let MemberName::Id = name {
+                members.next_value::<&RawValue>()?.get().clone_into(&mut text);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(text)
     }
 }
 
@@ -313,6 +348,11 @@ trait Meaning: Sized {
     fn of_text(text: &str) -> Self;
     fn of_number(value: f64) -> Self;
     fn of_anything_else() -> Self;
+
+    /// Of a number that is not written as an integer.
+    fn of_double(value: f64) -> Self {
+        Self::of_number(value)
+    }
 }
 
 /// A member's value read for its meaning. Nothing of it is kept that has none, and all of it is checked.
@@ -334,7 +374,7 @@ impl<'de, T: Meaning> Deserialize<'de> for Member<T> {
             }
 
             fn visit_f64<E: Error>(self, value: f64) -> Result<Member<T>, E> {
-                Ok(Member(T::of_number(value)))
+                Ok(Member(T::of_double(value)))
             }
 
             #[expect(clippy::cast_precision_loss, reason = "numbers of the protocol are doubles")]
@@ -412,6 +452,8 @@ enum IdMember {
     #[default]
     Absent,
     Usable(RequestId),
+    /// A number that is not written as an integer: only its text tells whether a double is the same.
+    Double,
     Inexact,
     WrongType,
 }
@@ -422,7 +464,7 @@ impl IdMember {
         match self {
             Self::Absent => (None, None),
             Self::Usable(id) => (Some(id), None),
-            Self::Inexact => (
+            Self::Double | Self::Inexact => (
                 None,
                 Some(
                     "A numeric 'id' must be an integer of at most 2^53-1 in magnitude; use a string id instead.",
@@ -440,6 +482,10 @@ impl Meaning for IdMember {
 
     fn of_number(value: f64) -> Self {
         RequestId::number(value).map_or(Self::Inexact, Self::Usable)
+    }
+
+    fn of_double(_: f64) -> Self {
+        Self::Double
     }
 
     fn of_anything_else() -> Self {
