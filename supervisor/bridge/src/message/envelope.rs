@@ -15,7 +15,8 @@ use serde_json::{Value, value::RawValue};
 use super::{
     error::BridgeError,
     id::RequestId,
-    strict_json::{self, NotFinite, StandIn},
+    stand_in::{NotFinite, StandIn, finite},
+    strict_json,
 };
 
 /// The parameters of a request, unless they hold a number beyond the range of doubles.
@@ -186,15 +187,8 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn finite(stand_in: Option<StandIn>, value: Value) -> Result<Value, NotFinite> {
-        match stand_in.and_then(|stand_in| stand_in.find_in(&value)) {
-            Some(not_finite) => Err(not_finite),
-            None => Ok(value),
-        }
-    }
-
     fn params(stand_in: Option<StandIn>, params: Option<Value>) -> ReceivedParams {
-        params.filter(|params| !params.is_null()).map(|params| Self::finite(stand_in, params)).transpose()
+        params.filter(|params| !params.is_null()).map(|params| finite(stand_in, params)).transpose()
     }
 
     fn into_call(self) -> Result<CallRequest, Rejected> {
@@ -232,7 +226,7 @@ impl Envelope {
                     Ok(Incoming::Reply { id, reply: ClientReply::Error { message } })
                 }
                 (Some(id), None, Some(result)) => {
-                    let result = Self::finite(self.stand_in, result);
+                    let result = finite(self.stand_in, result);
                     Ok(Incoming::Reply {
                         id,
                         reply: result.map_or_else(ClientReply::NotFinite, ClientReply::Result),
