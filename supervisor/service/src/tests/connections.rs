@@ -117,6 +117,25 @@ async fn the_status_tells_who_is_connected_and_what_is_at_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_introduction_is_refused_is_who_it_was() {
+    let home = Home::new();
+    let service = home.start().await;
+    let mut client = home.connect().await;
+    client.call("initialize", json!({"client": {"name": "tavern"}})).await.unwrap();
+    for refused in [
+        json!({"client": {"name": "other"}, "protocolVersion": "2.0"}),
+        json!({"client": {"name": "other", "realm": ""}}),
+        json!({"client": "other"}),
+    ] {
+        client.call("initialize", refused).await.unwrap_err();
+        let status = client.call("service/status", json!({})).await.unwrap();
+        assert_eq!(status["connections"][0]["client"]["name"], "tavern");
+    }
+    drop(client);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn new_limits_hold_for_new_connections() {
     let home = Home::new();
     let service = start(ServiceConfig { limits: at_most(1), ..home.config() }).await.unwrap();
