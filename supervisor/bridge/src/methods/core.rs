@@ -68,16 +68,16 @@ struct Capabilities<'a> {
 fn initialize(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
     let client = params.optional_object("client")?;
+    // Who is refused is known all the same.
+    if let Some(client) = &client {
+        tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
+        bridge.introduce(client.members());
+    }
     check_version(params)?;
     let realm_created = match client.as_ref().map(realm).transpose()?.flatten() {
         Some(name) => bridge.enter(&name)?,
         None => false,
     };
-    // A client that was refused has not introduced itself.
-    if let Some(client) = client {
-        tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
-        bridge.introduce(client.members());
-    }
     Reply::now(&InitializeResult {
         protocol_version: PROTOCOL_VERSION,
         server: Server { name: "oam", version: env!("CARGO_PKG_VERSION") },
