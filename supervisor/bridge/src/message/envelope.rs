@@ -1,8 +1,8 @@
 //! Telling what a line is: a request, a notification, or the reply to a request of ours (docs/PROTOCOL.md,
 //! Framing).
 //!
-//! A line is read in one pass, unless its id is a number that is not written as an integer. Only `params` and what a reply carries become JSON values; unknown members are
-//! checked as strictly as everything else and dropped.
+//! A line is read in one pass, unless its id is a number that is not written as an integer. Only `params` and what a
+//! reply carries become JSON values; unknown members are checked as strictly as everything else and dropped.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
