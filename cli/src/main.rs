@@ -7,6 +7,7 @@ mod commands;
 mod console;
 mod failure;
 mod files;
+mod labelled;
 mod line_editor;
 mod logging;
 mod models;

@@ -27,7 +27,7 @@ const USUAL_BYTES: usize = 512;
 /// What a frame may hold: [`ToWorker`] or [`FromWorker`].
 pub trait Message: Serialize + DeserializeOwned + sealed::Sealed {}
 
-impl Message for ToWorker {}
+impl Message for ToWorker<'_> {}
 impl Message for FromWorker {}
 
 mod sealed {
@@ -49,7 +49,7 @@ mod sealed {
         }
     }
 
-    impl Sealed for ToWorker {
+    impl Sealed for ToWorker<'_> {
         fn read(body: &[u8], kind: Option<&[u8]>) -> Result<Self, Error> {
             match kind {
                 Some(b"generate") => from_slice(body).map(Self::Generate),

@@ -155,7 +155,7 @@ impl EmbeddedBridge {
     pub fn call(&self, request: &str, limit: Option<Duration>) -> String {
         let CallRequest { id, method, params } = match self.callable(request) {
             Ok(request) => request,
-            Err(Rejected { id, error }) => return failure(id.as_ref(), &error),
+            Err(Rejected { id, error, .. }) => return failure(id.as_ref(), &error),
         };
         let deadline = blocking::deadline(limit);
         let (waiter, ticket) = blocking::call();
@@ -185,7 +185,7 @@ impl EmbeddedBridge {
 
     fn callable(&self, request: &str) -> Result<CallRequest, Rejected> {
         if request.len() > MAX_LINE_BYTES {
-            return Err(Rejected { id: None, error: BridgeError::line_too_long(MAX_LINE_BYTES) });
+            return Err(Rejected::new(None, BridgeError::line_too_long(MAX_LINE_BYTES)));
         }
         let request = parse_call(request.as_bytes())?;
         let problem = if self.is_forked() {
@@ -200,7 +200,7 @@ impl EmbeddedBridge {
             self.delivery.ended().map(ended)
         };
         match problem {
-            Some(error) => Err(Rejected { id: request.id, error }),
+            Some(error) => Err(Rejected::new(request.id, error)),
             None => Ok(request),
         }
     }

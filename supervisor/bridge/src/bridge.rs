@@ -62,7 +62,7 @@ struct Inner {
     answers: Arc<Answers>,
     /// The realm, from when it was first used or named.
     membership: OnceLock<Membership>,
-    /// Why the last `initialize` did not get the realm that it asked for.
+    /// Why the last `initialize` was refused, if it may have asked for a realm.
     refused_realm: Mutex<Option<BridgeError>>,
     /// The work of its requests.
     tasks: TaskTracker,
@@ -153,8 +153,13 @@ impl Bridge {
                 self.handle(None, &method, params, Recipient::Nobody);
             }
             Ok(Some(Incoming::Reply { id, reply })) => self.take_reply(&id, reply),
-            Err(Rejected { id, error }) => {
+            Err(Rejected { id, error, request }) => {
                 tracing::debug!("refused a line: {}", error.message);
+                if let Some((method, params)) = request
+                    && self.inner.registry.get(&method).is_some_and(|method| method.may_name_realm(&params))
+                {
+                    self.realm_is_refused(&error);
+                }
                 self.inner.outbox.push(Outgoing::Error { id: id.as_ref(), error: &error });
             }
         }
@@ -233,17 +238,15 @@ impl Bridge {
         self.inner.membership.get_or_init(|| Membership::of(Arc::new(Realm::private())))
     }
 
-    /// Makes the realm that is asked for the bridge's, for all its life. If that fails, no other one takes its place: what
-    /// the client has sent for that realm must not be done elsewhere. Returns whether the realm was made for that. Called while
-    /// `initialize` is handled.
-    pub(crate) fn enter(&self, asked: Result<Option<RealmName>, BridgeError>) -> Result<bool, BridgeError> {
-        let entered = asked.and_then(|name| name.map_or(Ok(false), |name| self.join(&name)));
-        *self.refused_realm() = entered.clone().err();
-        entered
-    }
-
     fn refused_realm(&self) -> MutexGuard<'_, Option<BridgeError>> {
         self.inner.refused_realm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request to decide the realm was refused that may have named one. No other realm takes the place of that: what the client has
+    /// sent for it must not be done elsewhere.
+    fn realm_is_refused(&self, error: &BridgeError) {
+        let message = format!("This connection has no realm, as 'initialize' was refused: {}", error.message);
+        *self.refused_realm() = Some(BridgeError { message, ..error.clone() });
     }
 
     /// Fails while the bridge has no realm, since it did not get the one that it asked for.
@@ -254,7 +257,9 @@ impl Bridge {
         }
     }
 
-    fn join(&self, name: &RealmName) -> Result<bool, BridgeError> {
+    /// Makes the realm of this name the bridge's, for all its life. Returns whether it was made for that. Called while
+    /// `initialize` is handled.
+    pub(crate) fn enter(&self, name: &RealmName) -> Result<bool, BridgeError> {
         if let Some(membership) = self.inner.membership.get() {
             return match membership.realm().name() {
                 Some(current) if current == name => Ok(false),
@@ -434,9 +439,26 @@ impl Bridge {
         method: &str,
         params: ReceivedParams,
     ) -> Result<Reply, BridgeError> {
+        let may_name_realm = registered.may_name_realm(&params);
+        let replied = self.run_handler(registered, id, method, params);
+        match &replied {
+            Err(error) if may_name_realm => self.realm_is_refused(error),
+            Ok(_) if registered.realm_use == RealmUse::Decides => *self.refused_realm() = None,
+            _ => {}
+        }
+        replied
+    }
+
+    fn run_handler(
+        &self,
+        registered: &Method,
+        id: Option<RequestId>,
+        method: &str,
+        params: ReceivedParams,
+    ) -> Result<Reply, BridgeError> {
         let params = Params::of_request(params)?;
         let request = Request { bridge: self.clone(), id, params };
-        if registered.realm_use != RealmUse::None {
+        if matches!(registered.realm_use, RealmUse::Looks | RealmUse::Changes) {
             self.must_have_realm()?;
         }
         let durable = (registered.realm_use == RealmUse::Changes)

@@ -9,11 +9,12 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::FutureExt;
 use oam_agent::BoxFuture;
 use serde::Serialize;
+use serde_json::Value;
 use tracing::{Instrument, Span};
 
 use crate::{
     bridge::Bridge,
-    message::{BridgeError, Payload, RequestId},
+    message::{BridgeError, Payload, ReceivedParams, RequestId},
     params::Params,
     queue::{Operation, OperationQueue, Work},
     realm::Realm,
@@ -118,11 +119,30 @@ pub(crate) struct Method {
     pub(crate) realm_use: RealmUse,
 }
 
+impl Method {
+    /// Whether a request for it may name a shared realm, as far as can be told of one that is refused.
+    pub(crate) fn may_name_realm(&self, params: &ReceivedParams) -> bool {
+        let names_none = |client: Option<&Value>| match client {
+            None | Some(Value::Null) => true,
+            Some(Value::Object(client)) => client.get("realm").is_none_or(Value::is_null),
+            Some(_) => false,
+        };
+        self.realm_use == RealmUse::Decides
+            && match params {
+                Ok(None | Some(Value::Null)) => false,
+                Ok(Some(Value::Object(members))) => !names_none(members.get("client")),
+                Ok(Some(_)) | Err(_) => true,
+            }
+    }
+}
+
 /// What a method does with the objects of the realm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RealmUse {
     /// It has nothing to do with them.
     None,
+    /// It decides which realm that is.
+    Decides,
     /// It looks at them, or at what is done with them.
     Looks,
     /// It changes them: it is refused while changes cannot be kept.
@@ -170,7 +190,7 @@ impl MethodRegistry {
         self.insert(name, RealmUse::Changes, handler);
     }
 
-    fn insert(
+    pub(crate) fn insert(
         &mut self,
         name: &str,
         realm_use: RealmUse,

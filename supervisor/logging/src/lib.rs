@@ -34,6 +34,7 @@ use tracing_subscriber::{
 pub use json::json_subscriber;
 pub use level::LevelHandle;
 use line::LineFormat;
+pub use line::escape;
 #[cfg(unix)]
 pub use rotation::{RotatingFile, Rotation};
 

@@ -61,7 +61,7 @@ impl Parts {
     fn take(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let value = Excerpt::of(value);
         if field.name() == "message" {
-            escape(&mut self.message, &value.text, "");
+            escape(&mut self.message, &value.text);
             value.mark(&mut self.message);
             return;
         }
@@ -72,7 +72,7 @@ impl Parts {
             self.fields.push_str(&value.text);
         } else {
             self.fields.push('"');
-            escape(&mut self.fields, &value.text, "\"\\");
+            escape_with(&mut self.fields, &value.text, "\"\\");
             value.mark(&mut self.fields);
             self.fields.push('"');
         }
@@ -128,9 +128,13 @@ impl fmt::Write for Excerpt {
     }
 }
 
-/// Appends a text without anything that could end the line or turn its direction, and with a backslash before each
-/// of `special`.
-fn escape(line: &mut String, text: &str, special: &str) {
+/// Appends a text without anything that could end the line, move within it or turn its direction.
+pub fn escape(line: &mut String, text: &str) {
+    escape_with(line, text, "");
+}
+
+/// The same with a backslash before each of `special`.
+fn escape_with(line: &mut String, text: &str, special: &str) {
     for char in text.chars() {
         if char.is_control() || matches!(char, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
             line.extend(char.escape_default());

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
     mem,
+    ops::BitOr,
     pin::pin,
     sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
@@ -96,8 +97,6 @@ pub(crate) struct Actor {
     next_ping: u64,
     /// The memory for what the core decides.
     actions: Actions,
-    /// Something has been said to a worker since nothing was left to take in.
-    has_said_more: bool,
     /// What the handle has been told of the breaker.
     is_broken: bool,
     stopping: Vec<oneshot::Sender<()>>,
@@ -123,7 +122,6 @@ impl Actor {
             counts: BTreeMap::new(),
             next_ping: 0,
             actions: Actions::new(),
-            has_said_more: false,
             is_broken: false,
             stopping: Vec::new(),
             from_workers,
@@ -136,7 +134,7 @@ impl Actor {
         loop {
             // Asked for only when there is nothing to take in.
             let idle = async {
-                if mem::take(&mut actor.has_said_more) && rounds < MOST_ROUNDS && actor.steps.len() > 1 {
+                if actor.has_said_more() && rounds < MOST_ROUNDS && actor.steps.len() > 1 {
                     // Whoever else can go on may add to it, so that all of it is written together.
                     rounds += 1;
                     yield_now().await;
@@ -345,7 +343,8 @@ impl Actor {
             Action::Count { worker, count } => {
                 if let Some(waiting) = self.counts.get(&count) {
                     let request = convert::generate(count, &waiting.request, false);
-                    if self.write(worker, &ToWorker::CountTokens(Box::new(request))).is_err() {
+                    let message = ToWorker::CountTokens(Box::new(request));
+                    if write(&mut self.running, worker, &message).is_err() {
                         self.counts.remove(&count);
                         return Some(Event::CountEnded { worker, count });
                     }
@@ -387,7 +386,8 @@ impl Actor {
     fn generate(&mut self, worker: WorkerId, step: StepId, stream: bool) -> Option<Event> {
         let waiting = self.steps.get(&step)?;
         let generate = convert::generate(step, &waiting.request, stream);
-        let error = self.write(worker, &ToWorker::Generate(Box::new(generate))).err()?;
+        let message = ToWorker::Generate(Box::new(generate));
+        let error = write(&mut self.running, worker, &message).err()?;
         let message = format!("The request is too large for the model: {error}.");
         let error = ModelError::new(ErrorCode::ContextSizeExceeded, message);
         Some(Event::StepUnsendable { worker, step, error })
@@ -427,20 +427,23 @@ impl Actor {
     }
 
     /// For messages that are small.
-    fn send(&mut self, worker: WorkerId, message: &ToWorker) {
-        if let Err(error) = self.write(worker, message) {
+    fn send(&mut self, worker: WorkerId, message: &ToWorker<'_>) {
+        if let Err(error) = write(&mut self.running, worker, message) {
             tracing::error!(%worker, %error, "a message for a worker could not be written");
         }
     }
 
-    fn write(&mut self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
-        self.has_said_more = true;
-        let outgoing = self.running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
-        outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
+    /// Whether something has been said to a worker since this was asked last.
+    fn has_said_more(&mut self) -> bool {
+        self.outgoing().map(Outgoing::has_grown).fold(false, BitOr::bitor)
     }
 
     fn flush(&mut self) {
-        self.running.values_mut().filter_map(|running| running.outgoing.as_mut()).for_each(Outgoing::flush);
+        self.outgoing().for_each(Outgoing::flush);
+    }
+
+    fn outgoing(&mut self) -> impl Iterator<Item = &mut Outgoing> {
+        self.running.values_mut().filter_map(|running| running.outgoing.as_mut())
     }
 
     fn signal(&self, worker: WorkerId, signal: Signal) {
@@ -517,6 +520,15 @@ impl Actor {
             last_exits: self.core.last_exits().map(|(worker, exit)| report::exit(*worker, exit)).collect(),
         }
     }
+}
+
+fn write(
+    running: &mut BTreeMap<WorkerId, Running>,
+    worker: WorkerId,
+    message: &ToWorker<'_>,
+) -> Result<(), EncodeError> {
+    let outgoing = running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
+    outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
 }
 
 fn not_started(reason: String) -> Exit {

@@ -20,6 +20,10 @@ fn ids_come_back_as_they_were() {
         ("1.5e1", "15"),
         ("1.5", "1.5"),
         ("-0.25", "-0.25"),
+        // Read as a double these are other numbers.
+        ("1e-400", "1e-400"),
+        ("0.10000000000000001", "0.10000000000000001"),
+        ("9007199254740990.9", "9007199254740990.9"),
         ("\"\"", "\"\""),
         ("\"1\"", "\"1\""),
         ("\"9007199254740993\"", "\"9007199254740993\""),
@@ -76,11 +80,11 @@ fn an_id_may_be_used_again_and_again() {
 #[test]
 fn what_a_turn_causes_carries_its_id() {
     let mut oam = Oam::start();
-    let ids = ["9007199254740991", "3.0", "0.5", "\"turn\""];
+    let ids = ["9007199254740991", "3.0", "0.5", "1E-400", "\"turn\""];
     let steps = ids.iter().flat_map(|_| [call("look", json!({})), template("{toolOutput}")]);
     oam.session_with("s", steps, json!({"tools": [tool("look")]}));
     oam.answer_tools_with(json!("seen"));
-    for (id, echoed) in ids.iter().zip(["9007199254740991", "3", "0.5", "\"turn\""]) {
+    for (id, echoed) in ids.iter().zip(["9007199254740991", "3", "0.5", "1E-400", "\"turn\""]) {
         let before = oam.messages().len();
         oam.send_line(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"session/respond","params":{{"session":"s","prompt":"","stream":true}}}}"#

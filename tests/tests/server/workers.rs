@@ -43,8 +43,8 @@ fn a_stream_that_no_worker_can_finish_ends_with_an_error() {
     assert_eq!(server.complete(said("Hello there")).status, 200);
     assert_eq!(server.number("oam_worker_quarantined_steps_total"), Some(1.0));
     // What the client was told at the end counts, not the status at the beginning.
-    assert_eq!(server.number("oam_turns_total{outcome=\"failed\"}"), Some(1.0));
-    assert_eq!(server.number("oam_turns_total{outcome=\"answered\"}"), Some(1.0));
+    server.until_number("oam_turns_total{outcome=\"failed\"}", 1.0);
+    server.until_number("oam_turns_total{outcome=\"answered\"}", 1.0);
     let log = server.stops();
     assert!(log.contains("[warning] POST /v1/chat/completions → 200 (stream, server_error) "), "{log}");
 }

@@ -19,6 +19,27 @@ use serde_json::{Value, json};
 use crate::home::{Home, ended};
 
 #[test]
+fn names_cannot_pass_for_anything_else_in_the_status() {
+    let home = Home::new();
+    let _service = home.serve([]);
+    let mut client = home.client().start();
+    client.ok(
+        "initialize",
+        json!({"client": {"name": "a, realm hills\u{202e}", "realm": "inn, nothing in it"}}),
+    );
+    let people = home.run(["service", "status"]).stdout;
+    for part in [r#"1 "a, realm hills\u{202e}", process "#, r#", realm "inn, nothing in it", 0 requests"#] {
+        assert!(people.contains(part), "{part}: {people}");
+    }
+    let is_realm = |line: &str| line.trim_start().starts_with(r#""inn, nothing in it", "#);
+    assert!(people.lines().any(is_realm), "{people}");
+    client.close_input();
+    client.wait_exit();
+    let deleted = home.run(["service", "delete-realm", "inn, nothing in it"]).stdout;
+    assert_eq!(deleted, "The realm \"inn, nothing in it\" was deleted.\n");
+}
+
+#[test]
 fn the_status_tells_of_connections_realms_and_workers() {
     let home = Home::new();
     let worker = format!("'{}' worker scripted", oam_binary().display());

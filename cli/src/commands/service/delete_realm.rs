@@ -7,6 +7,7 @@ use super::SocketArgument;
 use crate::{
     console::Console,
     failure::Failure,
+    labelled::quoted,
     service::{client, command, manager::Manager},
 };
 
@@ -35,7 +36,7 @@ pub(super) fn run(arguments: &DeleteRealmArguments) -> Result<(), Failure> {
     let realm = &arguments.realm;
     match client::ask(&place.socket, "service/deleteRealm", &json!({"realm": realm}))? {
         Some(_) => {
-            Console::stdout().line(&format!("The realm {realm} was deleted."));
+            Console::stdout().line(&format!("The realm {} was deleted.", quoted(realm)));
             Ok(())
         }
         None => Err(Failure::io(format!(

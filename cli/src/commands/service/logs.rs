@@ -1,7 +1,6 @@
 //! `oam service logs`: the end of the service's log, and what comes.
 
 use std::{
-    fmt::Write as _,
     fs::File,
     io::{self, ErrorKind, Read, Seek, SeekFrom},
     os::unix::fs::MetadataExt,
@@ -89,9 +88,14 @@ fn show(mut log: Log, arguments: &LogsArguments) -> io::Result<()> {
     }
 }
 
-/// A line of the log as text: time, level, message, and what else there is.
+/// A line of the log as text: time, level, message, and what else there is behind a tab, as in logs that are text. No text in it can
+/// pass for another line, or for what is behind the tab.
 fn for_people(line: &str) -> String {
-    let Ok(Value::Object(mut event)) = serde_json::from_str(line) else { return format!("{line}\n") };
+    let mut text = String::new();
+    let Ok(Value::Object(mut event)) = serde_json::from_str(line) else {
+        oam_logging::escape(&mut text, line);
+        return text + "\n";
+    };
     let mut take = |member: &str| match event.shift_remove(member) {
         Some(Value::String(text)) => text,
         Some(other) => other.to_string(),
@@ -100,10 +104,10 @@ fn for_people(line: &str) -> String {
     let (time, level, message) = (take("timestamp"), take("level").to_lowercase(), take("message"));
     // As `--log-level` and logs for people spell it.
     let level = if level == "warn" { "warning" } else { &level };
-    let mut text = format!("{time} {level}: {message}");
-    for (name, value) in &event {
-        // Writing to a text does not fail.
-        let _ = write!(text, " {name}={value}");
+    oam_logging::escape(&mut text, &format!("{time} {level}: {message}"));
+    for (index, (name, value)) in event.iter().enumerate() {
+        text.push(if index == 0 { '\t' } else { ' ' });
+        oam_logging::escape(&mut text, &format!("{name}={value}"));
     }
     text.push('\n');
     text
@@ -234,13 +238,17 @@ mod tests {
         for (line, expected) in [
             (
                 r#"{"timestamp":"2026-01-02T03:04:05.6Z","level":"INFO","message":"a connection opened","pid":7}"#,
-                "2026-01-02T03:04:05.6Z info: a connection opened pid=7\n",
+                "2026-01-02T03:04:05.6Z info: a connection opened\tpid=7\n",
+            ),
+            (
+                r#"{"timestamp":"T","level":"INFO","message":"a\nb\tc=1 \u001b[2J","span":{"client":"a\u202eb\u009b"},"pid":7}"#,
+                "T info: a\\nb\\tc=1 \\u{1b}[2J\tspan={\"client\":\"a\\u{202e}b\\u{9b}\"} pid=7\n",
             ),
             (
                 r#"{"timestamp":"2026-01-02T03:04:05.6Z","level":"WARN","message":"the connection was cut"}"#,
                 "2026-01-02T03:04:05.6Z warning: the connection was cut\n",
             ),
-            ("no JSON", "no JSON\n"),
+            ("no JSON\u{1b}c", "no JSON\\u{1b}c\n"),
         ] {
             assert_eq!(for_people(line), expected);
         }

@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use oam_agent::Capabilities;
 
 use super::{ModelName, ModelSource, Seen};
-use crate::commands::service::status::text as service_text;
+use crate::{
+    commands::service::status::text as service_text,
+    labelled::{Lines, quoted},
+};
 
-/// The column behind the labels.
-const INDENTATION: usize = 12;
 /// Lines of a worker's last words that are shown.
 const SHOWN_WORDS: usize = 10;
 
@@ -27,7 +28,8 @@ pub(super) fn of(seen: &Seen) -> String {
             "Ready",
             &match &workers.ready {
                 Some((program, took)) => {
-                    format!("after {:.2} s ({} {})", took.as_secs_f64(), program.name, program.version)
+                    let (name, version) = (quoted(&program.name), quoted(&program.version));
+                    format!("after {:.2} s ({name} {version})", took.as_secs_f64())
                 }
                 None => "no".to_owned(),
             },
@@ -39,7 +41,8 @@ pub(super) fn of(seen: &Seen) -> String {
         lines.add("Context", &format!("{} tokens", seen.availability.context_size));
         lines.add("Abilities", &abilities(seen.capabilities));
         if !seen.availability.supported_languages.is_empty() {
-            lines.add("Languages", &seen.availability.supported_languages.join(", "));
+            let languages = seen.availability.supported_languages.iter().map(|language| quoted(language));
+            lines.add("Languages", &languages.collect::<Vec<_>>().join(", "));
         }
     }
     for exit in seen.workers.iter().flat_map(|workers| &workers.pool.last_exits) {
@@ -61,13 +64,13 @@ pub(super) fn of(seen: &Seen) -> String {
     for (index, sentence) in seen.advice.iter().enumerate() {
         lines.add(if index == 0 { "To do" } else { "" }, sentence);
     }
-    lines.0
+    lines.into_text()
 }
 
 fn model(seen: &Seen) -> String {
     let mut text = match (seen.name, &seen.availability.variant) {
         (ModelName::Scripted, Some(variant)) => variant.clone(),
-        (name, Some(variant)) => format!("{} ({variant})", name.as_str()),
+        (name, Some(variant)) => format!("{} ({})", name.as_str(), quoted(variant)),
         (name, None) => name.as_str().to_owned(),
     };
     match seen.availability.unavailable {
@@ -101,14 +104,4 @@ fn abilities(capabilities: Capabilities) -> String {
     ];
     let there: Vec<_> = all.into_iter().filter_map(|(is_there, name)| is_there.then_some(name)).collect();
     if there.is_empty() { "text only".to_owned() } else { there.join(", ") }
-}
-
-#[derive(Default)]
-struct Lines(String);
-
-impl Lines {
-    fn add(&mut self, label: &str, text: &str) {
-        // Writing to a text does not fail.
-        let _ = writeln!(self.0, "{label:INDENTATION$}{text}");
-    }
 }

@@ -1,21 +1,22 @@
 //! Telling what a line is: a request, a notification, or the reply to a request of ours (docs/PROTOCOL.md,
 //! Framing).
 //!
-//! A line is read in one pass. Only `params` and what a reply carries become JSON values; unknown members are
-//! checked as strictly as everything else and dropped.
+//! A line is read in one pass, unless its id is a number that is not written as an integer. Only `params` and what a
+//! reply carries become JSON values; unknown members are checked as strictly as everything else and dropped.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     error::BridgeError,
     id::RequestId,
-    strict_json::{self, NotFinite, StandIn},
+    stand_in::{NotFinite, StandIn, finite},
+    strict_json,
 };
 
 /// The parameters of a request, unless they hold a number beyond the range of doubles.
@@ -70,6 +71,15 @@ pub struct Rejected {
     pub id: Option<RequestId>,
     /// Why.
     pub error: BridgeError,
+    /// The method and the parameters of what would be a request otherwise.
+    pub request: Option<(String, ReceivedParams)>,
+}
+
+impl Rejected {
+    /// A line of which nothing else is known.
+    pub fn new(id: Option<RequestId>, error: BridgeError) -> Self {
+        Self { id, error, request: None }
+    }
 }
 
 /// A request of code in this process.
@@ -92,7 +102,7 @@ pub fn parse_line(line: &[u8]) -> Result<Option<Incoming>, Rejected> {
 pub fn parse_call(text: &[u8]) -> Result<CallRequest, Rejected> {
     match read_envelope(text)? {
         Some(envelope) => envelope.into_call(),
-        None => Err(Rejected { id: None, error: BridgeError::parse_error("The request is blank.") }),
+        None => Err(Rejected::new(None, BridgeError::parse_error("The request is blank."))),
     }
 }
 
@@ -106,17 +116,52 @@ fn read_envelope(line: &[u8]) -> Result<Option<Envelope>, Rejected> {
     });
     match kind {
         Ok(None) => Ok(None),
-        Ok(Some(Kind::Object)) => Ok(Some(envelope)),
+        Ok(Some(Kind::Object)) => {
+            if matches!(envelope.id, IdMember::Double) {
+                envelope.id = id_as_written(line);
+            }
+            Ok(Some(envelope))
+        }
         Ok(Some(Kind::Array)) => {
             Err(rejected(None, "Batch requests are not supported; send one message per line."))
         }
         Ok(Some(Kind::Scalar)) => Err(rejected(None, "A JSON-RPC message must be an object.")),
-        Err(message) => Err(Rejected { id: None, error: BridgeError::parse_error(message) }),
+        Err(message) => Err(Rejected::new(None, BridgeError::parse_error(message))),
+    }
+}
+
+/// The id in a line that has been read, from its text.
+fn id_as_written(line: &[u8]) -> IdMember {
+    let written = strict_json::read(line, |deserializer, _| deserializer.deserialize_map(IdTextVisitor));
+    let id = written.ok().flatten().and_then(|text| RequestId::literal(&text));
+    id.map_or(IdMember::Inexact, IdMember::Usable)
+}
+
+/// Reads the text of the last `id`.
+struct IdTextVisitor;
+
+impl<'de> Visitor<'de> for IdTextVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message with an id")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<String, A::Error> {
+        let mut text = String::new();
+        while let Some(name) = members.next_key()? {
+            if let MemberName::Id = name {
+                members.next_value::<&RawValue>()?.get().clone_into(&mut text);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(text)
     }
 }
 
 fn rejected(id: Option<RequestId>, message: &str) -> Rejected {
-    Rejected { id, error: BridgeError::invalid_message(message) }
+    Rejected::new(id, BridgeError::invalid_message(message))
 }
 
 const UNUSABLE_METHOD: &str = "'method' must be a non-empty string.";
@@ -142,15 +187,8 @@ struct Envelope {
 }
 
 impl Envelope {
-    fn finite(stand_in: Option<StandIn>, value: Value) -> Result<Value, NotFinite> {
-        match stand_in.and_then(|stand_in| stand_in.find_in(&value)) {
-            Some(not_finite) => Err(not_finite),
-            None => Ok(value),
-        }
-    }
-
     fn params(stand_in: Option<StandIn>, params: Option<Value>) -> ReceivedParams {
-        params.filter(|params| !params.is_null()).map(|params| Self::finite(stand_in, params)).transpose()
+        params.filter(|params| !params.is_null()).map(|params| finite(stand_in, params)).transpose()
     }
 
     fn into_call(self) -> Result<CallRequest, Rejected> {
@@ -169,13 +207,15 @@ impl Envelope {
 
     fn classify(self) -> Result<Incoming, Rejected> {
         let (id, id_problem) = self.id.usable();
-        if !matches!(self.version, Version::Supported) {
-            return Err(rejected(id, "'jsonrpc' must be \"2.0\"."));
-        }
-        if let Some(problem) = id_problem {
-            return Err(rejected(None, problem));
-        }
         let params = Self::params(self.stand_in, self.params);
+        let problem = match self.version {
+            Version::Unsupported => Some("'jsonrpc' must be \"2.0\"."),
+            Version::Supported => id_problem,
+        };
+        if let Some(problem) = problem {
+            let request = self.method.name().map(|method| (method, params));
+            return Err(Rejected { request, ..rejected(id, problem) });
+        }
         match (self.method, id) {
             (MethodMember::Unusable, id) => Err(rejected(id, UNUSABLE_METHOD)),
             (MethodMember::Name(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
@@ -186,7 +226,7 @@ impl Envelope {
                     Ok(Incoming::Reply { id, reply: ClientReply::Error { message } })
                 }
                 (Some(id), None, Some(result)) => {
-                    let result = Self::finite(self.stand_in, result);
+                    let result = finite(self.stand_in, result);
                     Ok(Incoming::Reply {
                         id,
                         reply: result.map_or_else(ClientReply::NotFinite, ClientReply::Result),
@@ -302,6 +342,11 @@ trait Meaning: Sized {
     fn of_text(text: &str) -> Self;
     fn of_number(value: f64) -> Self;
     fn of_anything_else() -> Self;
+
+    /// Of a number that is not written as an integer.
+    fn of_double(value: f64) -> Self {
+        Self::of_number(value)
+    }
 }
 
 /// A member's value read for its meaning. Nothing of it is kept that has none, and all of it is checked.
@@ -323,7 +368,7 @@ impl<'de, T: Meaning> Deserialize<'de> for Member<T> {
             }
 
             fn visit_f64<E: Error>(self, value: f64) -> Result<Member<T>, E> {
-                Ok(Member(T::of_number(value)))
+                Ok(Member(T::of_double(value)))
             }
 
             #[expect(clippy::cast_precision_loss, reason = "numbers of the protocol are doubles")]
@@ -401,6 +446,8 @@ enum IdMember {
     #[default]
     Absent,
     Usable(RequestId),
+    /// A number that is not written as an integer: only its text tells whether a double is the same.
+    Double,
     Inexact,
     WrongType,
 }
@@ -411,7 +458,7 @@ impl IdMember {
         match self {
             Self::Absent => (None, None),
             Self::Usable(id) => (Some(id), None),
-            Self::Inexact => (
+            Self::Double | Self::Inexact => (
                 None,
                 Some(
                     "A numeric 'id' must be an integer of at most 2^53-1 in magnitude; use a string id instead.",
@@ -431,6 +478,10 @@ impl Meaning for IdMember {
         RequestId::number(value).map_or(Self::Inexact, Self::Usable)
     }
 
+    fn of_double(_: f64) -> Self {
+        Self::Double
+    }
+
     fn of_anything_else() -> Self {
         Self::WrongType
     }
@@ -442,6 +493,15 @@ enum MethodMember {
     Absent,
     Name(String),
     Unusable,
+}
+
+impl MethodMember {
+    fn name(self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Absent | Self::Unusable => None,
+        }
+    }
 }
 
 impl Meaning for MethodMember {

@@ -24,6 +24,11 @@ fn messages_are_told_apart() {
     let cases = [
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, request(1, "ping", None)),
         (r#" {"jsonrpc":"2.0","id":1.0,"method":"ping","params":null} "#, request(1, "ping", None)),
+        (r#"{"jsonrpc":"2.0","id":1e-400,"id":1E0,"method":"ping","trace":1e400}"#, request(1, "ping", None)),
+        (
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"trace\":\"\u{fffd}\",\"\\u0069d\": 10e-1 ,\"method\":\"ping\"}",
+            request(1, "ping", None),
+        ),
         (r#"{"jsonrpc":"2.0","id":"","method":"ping","params":{}}"#, request("", "ping", Some(json!({})))),
         (r#"{"jsonrpc":"2.0","id":"a","method":"m","params":[1]}"#, request("a", "m", Some(json!([1])))),
         (r#"{"method":"ping","id":1,"jsonrpc":"2.0"}"#, request(1, "ping", None)),
@@ -84,6 +89,7 @@ fn what_is_no_message_is_rejected_with_the_id_it_has() {
         (r#"{"jsonrpc":"2.0","id":-9007199254740992,"method":"ping"}"#, None, too_large),
         (r#"{"jsonrpc":"2.0","id":-1e300,"method":"ping"}"#, None, too_large),
         (r#"{"jsonrpc":"2.0","id":1e999,"method":"ping"}"#, None, too_large),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","\u0069d":9007199254740992.0}"#, None, too_large),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, None, wrong_id),
         (r#"{"jsonrpc":"2.0","id":true,"method":""}"#, None, wrong_id),
         (r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#, None, wrong_id),
@@ -158,8 +164,10 @@ proptest! {
             (-9_007_199_254_740_991_i64..=9_007_199_254_740_991).prop_map(Value::from),
             (-1e15..1e15_f64).prop_map(Value::from),
         ],
+        literal in proptest::option::of("-?0\\.[1-9]{20,40}(E-[1-9][0-9]{0,3})?"),
     ) {
-        let id_text = oam_agent::json_text::compact(&id);
+        // More digits than doubles are written with.
+        let id_text = literal.unwrap_or_else(|| oam_agent::json_text::compact(&id));
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id_text},"method":"ping"}}"#);
         match parse_line(line.as_bytes()) {
             Ok(Some(Incoming::Request { id, .. })) => prop_assert_eq!(oam_agent::json_text::compact(&id), id_text),

@@ -8,10 +8,11 @@ mod envelope;
 mod error;
 mod id;
 mod outgoing;
+mod stand_in;
 mod strict_json;
 
 pub use envelope::{CallRequest, ClientReply, Incoming, ReceivedParams, Rejected, parse_call, parse_line};
 pub use error::BridgeError;
-pub use id::{MAX_EXACT_INTEGER, NumericId, RequestId};
+pub use id::{MAX_EXACT_INTEGER, NumberLiteral, NumericId, RequestId};
 pub use outgoing::{EventContext, Members, Outgoing, Payload};
-pub use strict_json::NotFinite;
+pub use stand_in::NotFinite;

@@ -6,12 +6,11 @@ use oam_agent::Availability;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    bridge::Bridge,
     config::ModelUse,
     message::BridgeError,
     params::Params,
     realm::{InvalidRealmName, RealmName},
-    registry::{MethodRegistry, MethodSet, Reply, ReplyKind, Request},
+    registry::{MethodRegistry, MethodSet, RealmUse, Reply, ReplyKind, Request},
 };
 
 const PROTOCOL_VERSION: &str = "1.0";
@@ -21,7 +20,7 @@ pub(super) struct CoreMethods;
 
 impl MethodSet for CoreMethods {
     fn register(self: Arc<Self>, registry: &mut MethodRegistry) {
-        registry.register("initialize", initialize);
+        registry.insert("initialize", RealmUse::Decides, initialize);
         registry.register("ping", |_| Reply::empty());
         registry.register("model/availability", |request| {
             Reply::now(&AvailabilityResult(
@@ -68,9 +67,16 @@ struct Capabilities<'a> {
 
 fn initialize(request: Request) -> Result<Reply, BridgeError> {
     let Request { bridge, params, .. } = &request;
-    let realm_created = match introduction(bridge, params).and_then(|()| realm(params)) {
-        Err(error) if !names_realm(params) => return Err(error),
-        asked => bridge.enter(asked)?,
+    let client = params.optional_object("client")?;
+    // Who is refused is known all the same.
+    if let Some(client) = &client {
+        tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
+        bridge.introduce(client.members());
+    }
+    check_version(params)?;
+    let realm_created = match client.as_ref().map(realm).transpose()?.flatten() {
+        Some(name) => bridge.enter(&name)?,
+        None => false,
     };
     Reply::now(&InitializeResult {
         protocol_version: PROTOCOL_VERSION,
@@ -92,12 +98,8 @@ fn initialize(request: Request) -> Result<Reply, BridgeError> {
     })
 }
 
-/// Takes note of who the client is, which must speak this protocol.
-fn introduction(bridge: &Bridge, params: &Params<'_>) -> Result<(), BridgeError> {
-    if let Some(client) = params.optional_object("client")? {
-        tracing::debug!(client = %oam_agent::json_text::compact(client.members()), "a client introduced itself");
-        bridge.introduce(client.members());
-    }
+/// The client must speak this protocol.
+fn check_version(params: &Params<'_>) -> Result<(), BridgeError> {
     match params.optional_string("protocolVersion")? {
         Some(version) if version.split('.').next() != Some(PROTOCOL_MAJOR) => {
             Err(BridgeError::invalid_params(format!(
@@ -108,18 +110,8 @@ fn introduction(bridge: &Bridge, params: &Params<'_>) -> Result<(), BridgeError>
     }
 }
 
-/// Whether the client asks for a realm, in whatever way.
-fn names_realm(params: &Params<'_>) -> bool {
-    params
-        .members()
-        .get("client")
-        .and_then(|client| client.get("realm"))
-        .is_some_and(|realm| !realm.is_null())
-}
-
-/// The realm that the client names, if it does.
-fn realm(params: &Params<'_>) -> Result<Option<RealmName>, BridgeError> {
-    let Some(client) = params.optional_object("client")? else { return Ok(None) };
+/// The realm that a client names, if it does.
+fn realm(client: &Params<'_>) -> Result<Option<RealmName>, BridgeError> {
     let Some(name) = client.optional_string("realm")? else { return Ok(None) };
     name.parse().map(Some).map_err(|InvalidRealmName| {
         client.invalid("realm", "must be 1 to 128 characters without control or format characters.")

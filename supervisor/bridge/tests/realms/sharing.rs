@@ -96,16 +96,99 @@ async fn what_is_meant_for_a_realm_is_not_done_without_it() {
     alone.call("initialize", json!({})).await;
     assert_eq!(alone.call("world/list", json!({})).await["worlds"], json!([]));
 
-    // Whatever it is refused for.
-    let mut newer = directory.client();
-    let asking = json!({"client": {"realm": "valley"}, "protocolVersion": "2.0"});
-    newer.try_call("initialize", asking).await.unwrap_err();
-    assert_eq!(newer.try_call("world/list", json!({})).await.unwrap_err(), "invalid_params");
-    newer.join("valley").await;
-
     let mut member = directory.client_in("valley").await;
     member.try_call("initialize", naming("hills")).await.unwrap_err();
     assert_eq!(member.call("world/list", json!({})).await["worlds"][0]["world"], "inn");
+}
+
+/// Every way in which `initialize` is refused: what is sent, and the code of the error.
+fn refusals() -> Vec<(String, &'static str)> {
+    let request =
+        |params: &str| format!(r#"{{"jsonrpc":"2.0","id":"x","method":"initialize","params":{params}}}"#);
+    let message = |members: &str| {
+        format!(r#"{{{members},"method":"initialize","params":{{"client":{{"realm":"valley"}}}}}}"#)
+    };
+    let of_params = [
+        r#"{"client":{"realm":""}}"#,
+        r#"{"client":{"realm":"a\u0007b"}}"#,
+        r#"{"client":{"realm":7}}"#,
+        r#"{"client":{"realm":["valley"]}}"#,
+        r#"{"client":{"realm":"valley"},"protocolVersion":"2.0"}"#,
+        r#"{"client":{"realm":"valley"},"protocolVersion":1.0}"#,
+        r#"{"client":{"realm":"valley","score":1e400}}"#,
+        r#"{"client":{"realm":1e400}}"#,
+        r#"{"client":{"realm":"valley"},"score":[0,-1e400]}"#,
+        r#"{"client":1e400}"#,
+        r#"{"client":[{"realm":"valley"}]}"#,
+        r#"{"client":[]}"#,
+        r#"{"client":"valley"}"#,
+        r#"{"client":7}"#,
+        r#"{"client":true}"#,
+        r#"[{"client":{"realm":"valley"}}]"#,
+        r#""valley""#,
+        "7",
+        "false",
+        "1e400",
+    ];
+    let of_message = [
+        r#""id":"x""#,
+        r#""jsonrpc":"1.0","id":"x""#,
+        r#""jsonrpc":2.0"#,
+        r#""jsonrpc":"2.0","id":null"#,
+        r#""jsonrpc":"2.0","id":[1]"#,
+        r#""jsonrpc":"2.0","id":9007199254740992"#,
+        r#""jsonrpc":"2.0","id":1e400"#,
+    ];
+    let of_params = of_params.map(|params| (request(params), "invalid_params"));
+    let of_message = of_message.map(|members| (message(members), "invalid_message"));
+    of_params.into_iter().chain(of_message).collect()
+}
+
+#[tokio::test]
+async fn whatever_initialize_is_refused_for_the_next_one_decides_the_realm() {
+    for (refused, code) in refusals() {
+        let directory = directory();
+        let world = json!({"world": "inn"});
+        let mut client = directory.client();
+        client.bridge.receive(refused.as_bytes());
+        let error = client.next(|message| message.get("error").is_some()).await;
+        assert_eq!(error["error"]["data"]["code"], code, "{refused}");
+        for (method, params) in [("world/create", world.clone()), ("world/list", json!({}))] {
+            assert_eq!(client.try_call(method, params).await.unwrap_err(), code, "{refused}: {method}");
+        }
+        client.call("ping", json!({})).await;
+        client.join("valley").await;
+        client.call("world/create", world.clone()).await;
+
+        // A realm that is decided stays.
+        client.bridge.receive(refused.as_bytes());
+        assert_eq!(client.call("world/list", json!({})).await["worlds"][0]["world"], "inn", "{refused}");
+
+        let mut alone = directory.client();
+        alone.bridge.receive(refused.as_bytes());
+        alone.call("initialize", json!({})).await;
+        assert_eq!(alone.call("world/list", json!({})).await["worlds"], json!([]), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_notification_that_is_refused_decides_nothing_either() {
+    let directory = directory();
+    let mut client = directory.client();
+    client.say(&json!({"jsonrpc": "2.0", "method": "initialize", "params": {"client": {"realm": ""}}}));
+    assert_eq!(client.try_call("world/list", json!({})).await.unwrap_err(), "invalid_params");
+    client.join("valley").await;
+}
+
+#[tokio::test]
+async fn who_is_refused_without_asking_for_a_realm_goes_on_in_its_own() {
+    for client_member in [json!(null), json!({}), json!({"name": "Game", "realm": null})] {
+        let directory = directory();
+        let mut client = directory.client();
+        let asking = json!({"client": client_member, "protocolVersion": "2.0"});
+        client.try_call("initialize", asking).await.unwrap_err();
+        assert_eq!(client.call("world/list", json!({})).await["worlds"], json!([]));
+    }
 }
 
 #[tokio::test]

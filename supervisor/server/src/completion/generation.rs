@@ -87,7 +87,8 @@ pub(super) async fn generate(
     };
     let end = if options.stream {
         let listener = Listener::new(Answer::new(&stop, pieces.is_some()), pieces);
-        listener.run(&agent, &history.prompt, &options).await
+        // Twice the size of all else here, where each connection keeps room for it.
+        Box::pin(listener.run(&agent, &history.prompt, &options)).await
     } else {
         let end = agent.respond_or_suspend(&history.prompt, &options, &mut NoHost).await;
         end.map_err(Failure::Agent).map(End::of).and_then(|end| in_format(end, &format, pieces.as_ref()))

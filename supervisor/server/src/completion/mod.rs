@@ -20,7 +20,7 @@ mod teller;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
@@ -187,7 +187,7 @@ impl Inner {
             return Err(ApiError::timeout());
         }
         let served = self.served(&request)?;
-        let completed = generation::generate(request, &self.catalog, served, pieces);
+        let completed = pin!(generation::generate(request, &self.catalog, served, pieces));
         timeout_at(deadline, completed).await.map_err(|_| ApiError::timeout())?
     }
 }

@@ -36,7 +36,8 @@ fn is_hidden(character: char) -> bool {
         && matches!(get_general_category(character), Control | Format | LineSeparator | ParagraphSeparator)
 }
 
-/// A request that becomes a line when this is dropped: when its answer has been sent, or nobody waits for it any more.
+/// A request that becomes a line when this is dropped: when its answer has been [written](Self::written), or nobody waits for it
+/// any more.
 #[derive(Debug)]
 pub(super) struct AccessRecord {
     metrics: Metrics,
@@ -46,11 +47,14 @@ pub(super) struct AccessRecord {
     is_completion: bool,
     started: Instant,
     outcome: Outcome,
+    is_written: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Unanswered,
+    /// Of what was to be the answer, the client has got a part at most.
+    Cut(u16),
     Answered(u16, Option<Failure>),
     Streaming(u16),
     Streamed(u16, Option<Failure>),
@@ -79,6 +83,7 @@ impl AccessRecord {
             is_completion: false,
             started: Instant::now(),
             outcome: Outcome::Unanswered,
+            is_written: false,
         }
     }
 
@@ -98,20 +103,38 @@ impl AccessRecord {
         self.outcome = Outcome::Streaming(status);
     }
 
-    /// All of a stream has been sent, an error at its end included.
+    /// The stream has come to its end, an error there included.
     pub(super) fn stream_ended(&mut self, failure: Option<Failure>) {
         if let Outcome::Streaming(status) = self.outcome {
             self.outcome = Outcome::Streamed(status, failure);
         }
     }
+
+    /// All of the answer is on its way.
+    pub(super) fn written(mut self) {
+        self.is_written = true;
+    }
 }
 
 impl Outcome {
+    /// What becomes of this where the answer is not written to its end.
+    fn unwritten(self) -> Self {
+        match self {
+            Self::Answered(status, None) => Self::Cut(status),
+            Self::Streamed(status, None) => Self::Streaming(status),
+            // An answer that tells of an error is none to be missed.
+            other => other,
+        }
+    }
+
     /// What the client was told first.
     fn status(self) -> Option<u16> {
         match self {
             Self::Unanswered => None,
-            Self::Answered(status, _) | Self::Streaming(status) | Self::Streamed(status, _) => Some(status),
+            Self::Cut(status)
+            | Self::Answered(status, _)
+            | Self::Streaming(status)
+            | Self::Streamed(status, _) => Some(status),
         }
     }
 
@@ -125,7 +148,7 @@ impl Outcome {
     /// The name in metrics.
     fn name(self) -> &'static str {
         match self {
-            Self::Unanswered | Self::Streaming(_) => "given_up",
+            Self::Unanswered | Self::Cut(_) | Self::Streaming(_) => "given_up",
             Self::Answered(200, _) | Self::Streamed(_, None) => "answered",
             Self::Answered(..) | Self::Streamed(..) => "failed",
         }
@@ -136,6 +159,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanswered => f.write_str("given up"),
+            Self::Cut(status) => write!(f, "{status} (given up)"),
             Self::Answered(status, None) => write!(f, "{status}"),
             Self::Answered(status, Some(failure)) => write!(f, "{status} {}", failure.name),
             Self::Streaming(status) => write!(f, "{status} (stream, given up)"),
@@ -147,7 +171,8 @@ impl fmt::Display for Outcome {
 
 impl Drop for AccessRecord {
     fn drop(&mut self) {
-        let Self { metrics, method, path, route, is_completion, started, outcome } = self;
+        let Self { metrics, method, path, route, is_completion, started, outcome, is_written } = self;
+        let outcome = if *is_written { *outcome } else { outcome.unwritten() };
         let elapsed = started.elapsed();
         let status = outcome.status();
         metrics.request_ended(*route, status);

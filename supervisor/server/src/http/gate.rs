@@ -10,7 +10,7 @@ use std::{
     mem::MaybeUninit,
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, ready},
@@ -22,6 +22,7 @@ use hyper::rt::ReadBufCursor;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::{
+    access_log::AccessRecord,
     config::HttpLimits,
     deadline::Deadline,
     framing::Framing,
@@ -39,12 +40,26 @@ const MOST_AHEAD: usize = 64 * 1024;
 pub(super) struct Exchange {
     is_answered: AtomicBool,
     is_last: AtomicBool,
+    /// Of a response that hyper has, and perhaps has not written yet.
+    unwritten: Mutex<Option<AccessRecord>>,
 }
 
 impl Exchange {
     /// The last byte of the response is in hyper's hands.
-    pub(super) fn set_answered(&self) {
+    pub(super) fn set_answered(&self, record: AccessRecord) {
+        *self.unwritten() = Some(record);
         self.is_answered.store(true, Ordering::Relaxed);
+    }
+
+    /// hyper has written all that it was given.
+    fn set_written(&self) {
+        if let Some(record) = self.unwritten().take() {
+            record.written();
+        }
+    }
+
+    fn unwritten(&self) -> MutexGuard<'_, Option<AccessRecord>> {
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take_answered(&self) -> bool {
@@ -136,7 +151,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Gate<S> {
             return;
         }
         let drain = async {
-            let mut space = [0; 4096];
+            // Not in the future, which each connection keeps room for.
+            let mut space = vec![0; 4096];
             while matches!(self.socket.read(&mut space).await, Ok(1..)) {}
         };
         let _ = tokio::time::timeout(time, drain).await;
@@ -352,6 +368,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> hyper::rt::Write for Gate<S> {
     /// hyper calls this when it has written all it has. If that was the end of an answer, the next request may come.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(context))?;
+        self.exchange.set_written();
         if matches!(self.phase, Phase::Handling) && self.exchange.take_answered() {
             self.await_next_request(context);
         }

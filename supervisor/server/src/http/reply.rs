@@ -159,19 +159,22 @@ pub(super) fn refusal(error: &ApiError) -> Vec<u8> {
 #[derive(Debug)]
 pub(super) struct ReplyBody {
     content: Content,
-    record: AccessRecord,
+    /// Until this is dropped.
+    record: Option<AccessRecord>,
     exchange: Arc<Exchange>,
 }
 
 impl ReplyBody {
     pub(super) fn new(content: Content, record: AccessRecord, exchange: Arc<Exchange>) -> Self {
-        Self { content, record, exchange }
+        Self { content, record: Some(record), exchange }
     }
 }
 
 impl Drop for ReplyBody {
     fn drop(&mut self) {
-        self.exchange.set_answered();
+        if let Some(record) = self.record.take() {
+            self.exchange.set_answered(record);
+        }
     }
 }
 
@@ -193,8 +196,10 @@ impl Body for ReplyBody {
             }
             Content::Events(events) => {
                 let next = ready!(events.poll_next(context));
-                if next.is_none() {
-                    body.record.stream_ended(events.stream.error().map(Failure::from));
+                if next.is_none()
+                    && let Some(record) = &mut body.record
+                {
+                    record.stream_ended(events.stream.error().map(Failure::from));
                 }
                 next
             }

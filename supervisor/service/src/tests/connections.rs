@@ -117,6 +117,25 @@ async fn the_status_tells_who_is_connected_and_what_is_at_work() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_known_although_it_is_refused() {
+    let home = Home::new();
+    let service = home.start().await;
+    let mut client = home.connect().await;
+    for (refused, known) in [
+        (json!({"client": "tavern"}), json!(null)),
+        (json!({"client": {"name": "tavern"}, "protocolVersion": "2.0"}), json!("tavern")),
+        (json!({"client": {"name": "other", "realm": ""}}), json!("other")),
+        (json!({"client": ["tavern"]}), json!("other")),
+    ] {
+        client.call("initialize", refused).await.unwrap_err();
+        let status = client.call("service/status", json!({})).await.unwrap();
+        assert_eq!(status["connections"][0]["client"]["name"], known);
+    }
+    drop(client);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn new_limits_hold_for_new_connections() {
     let home = Home::new();
     let service = start(ServiceConfig { limits: at_most(1), ..home.config() }).await.unwrap();

@@ -7,11 +7,9 @@ use serde_json::Value;
 use super::ServiceStatus;
 use crate::{
     console::counted,
+    labelled::{Lines, quoted},
     service::{command, starts::FailedStart},
 };
-
-/// The column behind the labels.
-const INDENTATION: usize = 12;
 
 pub(super) fn of(status: &ServiceStatus) -> String {
     let mut lines = Lines::default();
@@ -53,7 +51,7 @@ pub(super) fn of(status: &ServiceStatus) -> String {
     if let Some(what) = to_do(status) {
         lines.add("To do", &what);
     }
-    lines.0
+    lines.into_text()
 }
 
 fn to_do(status: &ServiceStatus) -> Option<String> {
@@ -150,20 +148,20 @@ fn without_workers(model: &Value) -> &'static str {
 }
 
 fn connection_line(connection: &Value) -> String {
-    let name = connection["client"]["name"].as_str().unwrap_or("(no name)");
+    let name = connection["client"]["name"].as_str().map_or("(no name)".into(), quoted);
     let mut text = format!("{} {name}", text_of(&connection["id"]));
     if let Some(pid) = connection["pid"].as_u64() {
         let _ = write!(text, ", process {pid}");
     }
     if let Some(realm) = connection["realm"].as_str() {
-        let _ = write!(text, ", realm {realm}");
+        let _ = write!(text, ", realm {}", quoted(realm));
     }
     let _ = write!(text, ", {}", counted(connection["busy"].as_u64().unwrap_or_default(), "request"));
     text
 }
 
 fn realm_line(realm: &Value) -> String {
-    let mut text = text_of(&realm["name"]);
+    let mut text = quoted(realm["name"].as_str().unwrap_or_default()).into_owned();
     match (realm["objects"].as_u64(), realm["bytes"].as_u64()) {
         (Some(0), _) => text.push_str(", nothing in it"),
         (Some(objects), Some(bytes)) => {
@@ -199,14 +197,4 @@ fn store(store: &Value) -> String {
 /// A text as it is, anything else as JSON.
 fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-#[derive(Default)]
-struct Lines(String);
-
-impl Lines {
-    fn add(&mut self, label: &str, text: &str) {
-        // Writing to a text does not fail.
-        let _ = writeln!(self.0, "{label:INDENTATION$}{text}");
-    }
 }

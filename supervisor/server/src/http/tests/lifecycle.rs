@@ -195,6 +195,42 @@ async fn nobody_waits_for_a_client_that_does_not_read_that_it_is_cut() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_cut_while_it_is_sent_is_no_answer_in_the_log() {
+    // More than the sockets take.
+    let steps = json!([{ "text": "x".repeat(16 << 20), "chunks": 2 }]);
+    for (body, told) in [(hi(), "→ 200 (given up) "), (streamed_hi(), "→ 200 (stream, given up) ")] {
+        let (log, _guard) = Log::capture();
+        let config = config();
+        let metrics = config.metrics.clone();
+        let completions = completions(&steps);
+        let server = Server::start(config, completions.clone()).await.unwrap();
+        let mut wire = Wire::connect(&server).await;
+        wire.send(post(&body, "")).await;
+        assert_eq!(wire.answer_head().await.status, 200);
+        eventually("all has been said", || completions.active() == 0).await;
+        assert!(!log.text().contains("→ 200"), "{}", log.text());
+        Cut::NoTime.end(server).await;
+        assert!(log.text().contains(told), "{}", log.text());
+        let counted = r#"oam_turns_total{outcome="given_up"} 1"#;
+        let numbers = metrics.text().await;
+        assert!(numbers.contains(counted), "{numbers}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_in_the_middle_of_its_answer_has_given_up() {
+    let (log, _guard) = Log::capture();
+    let server =
+        Server::start(config(), completions(&json!([{ "text": "x".repeat(16 << 20) }]))).await.unwrap();
+    let mut wire = Wire::connect(&server).await;
+    wire.send(post(&hi(), "")).await;
+    assert_eq!(wire.answer_head().await.status, 200);
+    drop(wire);
+    eventually("it is noticed", || log.text().contains("→ 200 (given up) ")).await;
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_stop_lets_a_stream_end() {
     let (server, model) = start_paused(ServerConfig { drain: LIMIT, ..config() }).await;
     let mut idle = Wire::connect(&server).await;
