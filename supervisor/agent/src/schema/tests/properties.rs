@@ -257,6 +257,44 @@ fn sorted(value: &Value) -> Value {
     value
 }
 
+/// The schema in which an optional property may be `null`, in so many words.
+fn with_null(schema: &Value) -> Value {
+    match schema {
+        Value::Array(elements) => elements.iter().map(with_null).collect(),
+        Value::Object(members) => {
+            let mut members: Map<_, _> =
+                members.iter().map(|(key, member)| (key.clone(), with_null(member))).collect();
+            if let (Some(required), Some(Value::Object(properties))) =
+                (schema.get("required").and_then(Value::as_array), members.get_mut("properties"))
+            {
+                for (_, property) in properties.iter_mut().filter(|(key, _)| !required.contains(&json!(key)))
+                {
+                    *property = json!({"anyOf": [{"type": "null"}, property]});
+                }
+            }
+            Value::Object(members)
+        }
+        plain => plain.clone(),
+    }
+}
+
+/// The value with something else in the place of its part of this number, if it has so many.
+fn spoilt(value: &Value, number: &mut usize, with: &Value) -> Value {
+    if let Some(left) = number.checked_sub(1) {
+        *number = left;
+        match value {
+            Value::Array(elements) => elements.iter().map(|it| spoilt(it, number, with)).collect(),
+            Value::Object(members) => {
+                members.iter().map(|(key, it)| (key.clone(), spoilt(it, number, with))).collect()
+            }
+            plain => plain.clone(),
+        }
+    } else {
+        *number = usize::MAX;
+        with.clone()
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -288,18 +326,37 @@ proptest! {
         let json = converted.json();
         if let Some(value) = sample(json, json, 40, &mut || choices.next().unwrap()) {
             prop_assert_eq!(converted.validate(&value), Ok(()), "{}", value);
-            let ordered = converted.reorder(value.clone());
+            let ordered = converted.reorder(value.clone()).unwrap();
             prop_assert_eq!(sorted(&ordered), sorted(&value));
             prop_assert_eq!(converted.validate(&ordered), Ok(()));
         }
     }
 
     #[test]
+    fn values_fit_that_fit_the_schema_as_json_schema(
+        schema in schema(),
+        choices in vec(any::<bool>(), 1..32),
+        mut number in 0..20_usize,
+        with in anything(),
+    ) {
+        let Ok(converted) = convert(&schema) else { return Ok(()) };
+        let json = converted.schema.json();
+        let validator = jsonschema::draft202012::new(&with_null(json)).unwrap();
+        let mut choices = choices.into_iter().cycle();
+        if let Some(value) = sample(json, json, 40, &mut || choices.next().unwrap()) {
+            for value in [spoilt(&value, &mut number, &with), value] {
+                let fits = converted.schema.validate(&value);
+                prop_assert_eq!(fits.is_ok(), validator.is_valid(&value), "{}: {:?}", value, fits);
+            }
+        }
+    }
+
+    #[test]
     fn reordering_keeps_the_content_and_changes_nothing_twice(schema in schema(), value in anything()) {
         let Ok(converted) = convert(&schema) else { return Ok(()) };
-        let once = converted.schema.reorder(value.clone());
+        let once = converted.schema.reorder(value.clone()).unwrap();
         prop_assert_eq!(sorted(&once), sorted(&value));
-        let twice = converted.schema.reorder(once.clone());
+        let twice = converted.schema.reorder(once.clone()).unwrap();
         prop_assert_eq!(serde_json::to_string(&twice).unwrap(), serde_json::to_string(&once).unwrap());
     }
 }
