@@ -1,6 +1,6 @@
 //! What holds for every schema.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
@@ -278,21 +278,27 @@ fn with_null(schema: &Value) -> Value {
     }
 }
 
-/// The value with something else in the place of its part of this number, if it has so many.
-fn spoilt(value: &Value, number: &mut usize, with: &Value) -> Value {
-    if let Some(left) = number.checked_sub(1) {
-        *number = left;
-        match value {
-            Value::Array(elements) => elements.iter().map(|it| spoilt(it, number, with)).collect(),
-            Value::Object(members) => {
-                members.iter().map(|(key, it)| (key.clone(), spoilt(it, number, with))).collect()
-            }
-            plain => plain.clone(),
+/// The value with something else in the place of its part of this number, or without it; `None` if it has not so many parts.
+fn spoilt(value: &Value, number: usize, with: Option<&Value>) -> Option<Value> {
+    let mut value = value.clone();
+    let mut parts = VecDeque::from([&mut value]);
+    for _ in 0..number {
+        match parts.pop_front()? {
+            Value::Array(elements) => parts.extend(elements),
+            Value::Object(members) => parts.extend(members.values_mut()),
+            _ => {}
         }
-    } else {
-        *number = usize::MAX;
-        with.clone()
     }
+    match (parts.pop_front()?, with) {
+        (part, Some(with)) => *part = with.clone(),
+        (Value::Object(members), None) => {
+            let last = members.keys().next_back()?.clone();
+            members.remove(&last);
+        }
+        (Value::Array(elements), None) => drop(elements.pop()?),
+        _ => return None,
+    }
+    Some(value)
 }
 
 proptest! {
@@ -333,21 +339,18 @@ proptest! {
     }
 
     #[test]
-    fn values_fit_that_fit_the_schema_as_json_schema(
-        schema in schema(),
-        choices in vec(any::<bool>(), 1..32),
-        mut number in 0..20_usize,
-        with in anything(),
-    ) {
+    fn values_fit_that_fit_the_schema_as_json_schema(schema in schema(), choices in vec(any::<bool>(), 1..32)) {
         let Ok(converted) = convert(&schema) else { return Ok(()) };
         let json = converted.schema.json();
         let validator = jsonschema::draft202012::new(&with_null(json)).unwrap();
         let mut choices = choices.into_iter().cycle();
-        if let Some(value) = sample(json, json, 40, &mut || choices.next().unwrap()) {
-            for value in [spoilt(&value, &mut number, &with), value] {
-                let fits = converted.schema.validate(&value);
-                prop_assert_eq!(fits.is_ok(), validator.is_valid(&value), "{}: {:?}", value, fits);
-            }
+        let Some(fitting) = sample(json, json, 40, &mut || choices.next().unwrap()) else { return Ok(()) };
+        let others = [json!(null), json!(true), json!(-1e9), json!(7.5), json!(1e9), json!("text"), json!({"a": 1}), json!([1])];
+        let with: Vec<_> = others.iter().map(Some).chain([None]).collect();
+        let pairs = (0..10).flat_map(|number| with.iter().map(move |with| (number, *with)));
+        for value in pairs.filter_map(|(number, with)| spoilt(&fitting, number, with)) {
+            let fits = converted.schema.validate(&value);
+            prop_assert_eq!(fits.is_ok(), validator.is_valid(&value), "{}: {:?}", value, fits);
         }
     }
 
