@@ -4,8 +4,8 @@
 use std::sync::{Arc, mpsc};
 
 use oam_agent::{
-    Agent, AgentSetup, Script, ScriptedModel, Tool, ToolDefinition, ToolName, ToolOutput, TurnOptions,
-    TurnResponse, schema::GenerationSchema,
+    Agent, AgentError, AgentSetup, ErrorCode, Script, ScriptedModel, Tool, ToolDefinition, ToolName,
+    ToolOutput, TurnOptions, TurnResponse, schema::GenerationSchema,
 };
 use serde_json::{Map, Value, json};
 
@@ -30,9 +30,27 @@ fn agent(steps: &Value, tools: Vec<Tool>) -> Agent {
     Agent::new(Arc::new(model), AgentSetup { tools: tools.into(), ..AgentSetup::default() }).unwrap()
 }
 
+/// A list whose items are one of so many objects.
+fn list_of_one_of(alternatives: usize) -> Value {
+    let branch =
+        |number: usize| json!({"type": "object", "properties": {format!("p{number}"): {"type": "integer"}}});
+    json!({"type": "array", "items": {"anyOf": (0..alternatives).map(branch).collect::<Vec<_>>()}})
+}
+
+/// A list of an object with so long a name.
+fn list_with_name(bytes: usize) -> Value {
+    json!([{"x".repeat(bytes): 1}])
+}
+
 /// A turn that is answered with `value`.
 async fn answer(schema: Value, value: Value) -> TurnResponse {
-    agent(&json!([{"json": value}]), vec![]).respond("Say it.", &in_form(&schema)).await.unwrap()
+    try_answer(schema, value).await.unwrap()
+}
+
+/// The same in both attempts.
+async fn try_answer(schema: Value, value: Value) -> Result<TurnResponse, AgentError> {
+    let steps = json!([{"json": value}, {"json": value}]);
+    agent(&steps, vec![]).respond("Say it.", &in_form(&schema)).await
 }
 
 /// A turn in which the model calls a tool with these arguments.
@@ -76,6 +94,25 @@ fn others_do_not_wait_while_arguments_of_a_large_tool_are_checked() {
         let response = play_beside_another(call(wide_schema(9_000), json!({"p1": value})));
         let [record] = &*response.tool_calls else { panic!("one call") };
         assert!(record.output.model_text().contains(output), "{record:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_would_take_too_long_to_check_is_refused_and_says_what_to_do() {
+    for (alternatives, name) in [(2_000, 10), (100, 100_000), (2, 1_000_000)] {
+        let error = try_answer(list_of_one_of(alternatives), list_with_name(name)).await.unwrap_err();
+        assert!(error.to_string().contains("must fit one of the types"), "{error}");
+    }
+    let (schema, value) = (list_of_one_of(2_000), list_with_name(400_000));
+    let error = try_answer(schema.clone(), value.clone()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::GenerationFailed);
+    let tool = json!({"type": "object", "properties": {"items": schema}});
+    let response = call(tool, json!({"items": value})).await;
+    for said in [error.to_string(), response.tool_calls[0].output.model_text()] {
+        assert!(
+            said.contains("The schema must have fewer alternatives ('anyOf'), or the value fewer parts."),
+            "{said}"
+        );
     }
 }
 

@@ -1,71 +1,84 @@
-//! Will a check take long?
+//! How long may a check take?
 //!
-//! A check costs what compiling the schema costs, and at worst, with unions, what all of the schema costs for each part of
-//! the value. Both are measured by the JSON values they consist of, counted no further than it takes.
+//! The work is counted in looks: at a part of a value, with one of the types that it may have. A look takes some 20 to 100 ns.
+//! Only unions make many of them, where each alternative is tried on each part, and on what is in it.
 
 use serde_json::Value;
 
-/// What others can be made to wait for: about a millisecond, in looks at a JSON value of the schema.
-const SHORT: usize = 100_000;
-/// What it takes to compile one JSON value of a schema.
-const COMPILING: usize = 100;
+/// As many looks as checking a value, or ordering it, may take: a second at most.
+pub(super) const MAX_LOOKS: usize = 10_000_000;
+/// What others can be made to wait for: a millisecond at most.
+const SHORT: usize = 10_000;
+/// How many JSON values of a schema are read in that time.
+const SHORT_SCHEMA: usize = 5_000;
+/// A look at text takes as long as looking it through up to here.
+pub(super) const TEXT: usize = 64;
 
-pub(super) fn is_large_for_value(schema: &Value, value: &Value) -> bool {
-    is_large(schema, count(value, SHORT))
+/// The looks that are left.
+pub(super) struct Looks {
+    left: usize,
 }
 
-pub(super) fn is_large_for_text(schema: &Value, text: &str) -> bool {
+/// None is left.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+impl Looks {
+    pub(super) fn new(most: usize) -> Self {
+        Self { left: most }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    pub(super) fn spend(&mut self, looks: usize) -> Result<(), TooLarge> {
+        self.left = self.left.checked_sub(looks).ok_or(TooLarge)?;
+        Ok(())
+    }
+
+    /// What it takes to look a text through beyond the look at its beginning.
+    pub(super) fn spend_on_text(&mut self, text: &str) -> Result<(), TooLarge> {
+        self.spend(text.len() / TEXT)
+    }
+}
+
+/// Whether reading the types of `schema` may take long.
+pub(super) fn is_large_schema(schema: &Value) -> bool {
+    is_more_than(schema, SHORT_SCHEMA)
+}
+
+/// Whether it may take long to try so many alternatives on the parts of `value`.
+pub(super) fn is_large_for_value(alternatives: usize, value: &Value) -> bool {
+    is_more_than(value, SHORT / alternatives)
+}
+
+/// The same for a value that is still text.
+pub(super) fn is_large_for_text(alternatives: usize, text: &str) -> bool {
     // A value and what parts it from the next one are at least two bytes.
-    is_large(schema, text.len() / 2)
+    text.len().div_ceil(2) > SHORT / alternatives
 }
 
-/// For a value that consists of so many.
-fn is_large(schema: &Value, values: usize) -> bool {
-    let most = SHORT / values.saturating_add(COMPILING);
-    count(schema, most + 1) > most
-}
-
-/// The JSON values that `value` consists of, or `most` if they are more.
-fn count(value: &Value, most: usize) -> usize {
-    let mut values = 0;
+/// Whether a value has more parts, each so much text counting as one.
+fn is_more_than(value: &Value, most: usize) -> bool {
+    let mut parts = 0;
     let mut open = vec![value];
-    while values < most
-        && let Some(value) = open.pop()
-    {
-        values += 1;
+    while let Some(value) = open.pop() {
+        parts += 1;
         match value {
+            Value::String(text) => parts += text.len() / TEXT,
             Value::Array(elements) => open.extend(elements.iter().take(most)),
-            Value::Object(members) => open.extend(members.values().take(most)),
+            Value::Object(members) => {
+                for (key, member) in members.iter().take(most) {
+                    parts += key.len() / TEXT;
+                    open.push(member);
+                }
+            }
             _ => {}
         }
-    }
-    values
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn schema_and_value_count_together() {
-        let schema = |properties: usize| json!({"properties": vec![json!({"type": "string"}); properties]});
-        let value = |values: usize| json!(vec![0; values]);
-        let cases = [
-            (schema(20), value(20), false),
-            (schema(450), value(1), false),
-            (schema(500), value(1), true),
-            (schema(1), value(20_000), false),
-            (schema(1), value(30_000), true),
-            (schema(100), value(300), false),
-            (schema(100), value(500), true),
-            (schema(1), value(200_000), true),
-        ];
-        for (schema, value, is_large) in cases {
-            let what = (count(&schema, SHORT), count(&value, SHORT));
-            assert_eq!(is_large_for_value(&schema, &value), is_large, "{what:?}");
-            assert_eq!(is_large_for_text(&schema, &value.to_string()), is_large, "{what:?}");
+        if parts > most {
+            return true;
         }
     }
+    false
 }

@@ -8,8 +8,8 @@
 //! A conversion has two halves with a small tree between them:
 //!
 //! ```text
-//! JSON Schema ── convert, values, combine, refs ──▶ tree ── emit ──▶ dialect JSON ──▶ validate, reorder
-//!                (keywords: one node's members,              (named types moved
+//! JSON Schema ── convert, values, combine, refs ──▶ tree ── emit ──▶ dialect JSON ── types ──▶ validate, reorder
+//!                (keywords: one node's members,              (named types moved              (effort: limits)
 //!                 describe: notes, names: type names,         into $defs)
 //!                 place: paths, budget: limits)
 //! ```
@@ -31,6 +31,7 @@ mod reorder;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod types;
 mod validate;
 mod values;
 
@@ -42,7 +43,8 @@ use std::{
 use serde_json::Value;
 
 use convert::Source;
-use validate::Check;
+use effort::{Looks, MAX_LOOKS};
+use types::Types;
 
 /// A schema in the dialect: what a model is constrained to. Clones share everything.
 #[derive(Clone)]
@@ -53,8 +55,8 @@ pub struct GenerationSchema {
 struct Inner {
     json: Value,
     name: String,
-    /// Compiled by the first validation: most schemas are only shown to a model.
-    check: OnceLock<Check>,
+    /// Read by the first check: most schemas are only shown to a model.
+    types: OnceLock<Types>,
 }
 
 /// A converted schema.
@@ -126,7 +128,7 @@ impl GenerationSchema {
     }
 
     fn new(json: Value, name: String) -> Self {
-        Self { inner: Arc::new(Inner { json, name, check: OnceLock::new() }) }
+        Self { inner: Arc::new(Inner { json, name, types: OnceLock::new() }) }
     }
 
     /// The schema as JSON. It has every type it refers to in its own `$defs`.
@@ -147,26 +149,38 @@ impl GenerationSchema {
     /// Checks a value against the dialect; the error says in one sentence what does not fit and where.
     ///
     /// Only what the dialect enforces counts, never what is merely described to the model. `null` stands for an
-    /// absent optional property, and `3.0` is an integer. The first call compiles the check for all clones.
+    /// absent optional property, and `3.0` is an integer. A value that takes too long to check, because its many parts may be
+    /// one of many types, fails as well.
     pub fn validate(&self, value: &Value) -> Result<(), String> {
-        self.inner.check.get_or_init(|| Check::compile(&self.inner.json)).run(value)
+        validate::validate(self.types(), value, Looks::new(MAX_LOOKS))
     }
 
     /// Whether it may take so long to check or reorder `value` that nobody should have to wait for it.
     pub(crate) fn is_large_for_value(&self, value: &Value) -> bool {
-        effort::is_large_for_value(&self.inner.json, value)
+        self.is_large(|alternatives| effort::is_large_for_value(alternatives, value))
     }
 
     /// The same for a value that is still text.
     pub(crate) fn is_large_for_text(&self, text: &str) -> bool {
-        effort::is_large_for_text(&self.inner.json, text)
+        self.is_large(|alternatives| effort::is_large_for_text(alternatives, text))
+    }
+
+    fn is_large(&self, is_large_for: impl FnOnce(usize) -> bool) -> bool {
+        let is_to_read = self.inner.types.get().is_none();
+        (is_to_read && effort::is_large_schema(&self.inner.json)) || is_large_for(self.types().alternatives())
     }
 
     /// The value with object members in the schema's order, unknown members last. Nothing is added, removed or
     /// converted, whether the value fits the schema or not; what lies deeper than 64 levels stays as it is.
-    #[must_use]
-    pub fn reorder(&self, value: Value) -> Value {
-        reorder::reorder(&self.inner.json, value)
+    ///
+    /// Fails only for a value that takes too long to order, as [`validate`](Self::validate) does.
+    pub fn reorder(&self, value: Value) -> Result<Value, String> {
+        let ordered = reorder::reorder(self.types(), value, Looks::new(MAX_LOOKS));
+        ordered.map_err(|_| validate::too_large())
+    }
+
+    fn types(&self) -> &Types {
+        self.inner.types.get_or_init(|| Types::of(&self.inner.json))
     }
 }
 

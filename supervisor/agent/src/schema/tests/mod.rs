@@ -1,6 +1,7 @@
 mod combining;
 mod conversion;
 mod dialect;
+mod effort;
 mod limits;
 mod properties;
 mod references;

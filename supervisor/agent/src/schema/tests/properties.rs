@@ -1,6 +1,6 @@
 //! What holds for every schema.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
@@ -257,6 +257,50 @@ fn sorted(value: &Value) -> Value {
     value
 }
 
+/// The schema in which an optional property may be `null`, in so many words.
+fn with_null(schema: &Value) -> Value {
+    match schema {
+        Value::Array(elements) => elements.iter().map(with_null).collect(),
+        Value::Object(members) => {
+            let mut members: Map<_, _> =
+                members.iter().map(|(key, member)| (key.clone(), with_null(member))).collect();
+            if let (Some(required), Some(Value::Object(properties))) =
+                (schema.get("required").and_then(Value::as_array), members.get_mut("properties"))
+            {
+                for (_, property) in properties.iter_mut().filter(|(key, _)| !required.contains(&json!(key)))
+                {
+                    *property = json!({"anyOf": [{"type": "null"}, property]});
+                }
+            }
+            Value::Object(members)
+        }
+        plain => plain.clone(),
+    }
+}
+
+/// The value with something else in the place of its part of this number, or without it; `None` if it has not so many parts.
+fn spoilt(value: &Value, number: usize, with: Option<&Value>) -> Option<Value> {
+    let mut value = value.clone();
+    let mut parts = VecDeque::from([&mut value]);
+    for _ in 0..number {
+        match parts.pop_front()? {
+            Value::Array(elements) => parts.extend(elements),
+            Value::Object(members) => parts.extend(members.values_mut()),
+            _ => {}
+        }
+    }
+    match (parts.pop_front()?, with) {
+        (part, Some(with)) => *part = with.clone(),
+        (Value::Object(members), None) => {
+            let last = members.keys().next_back()?.clone();
+            members.remove(&last);
+        }
+        (Value::Array(elements), None) => drop(elements.pop()?),
+        _ => return None,
+    }
+    Some(value)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -288,18 +332,34 @@ proptest! {
         let json = converted.json();
         if let Some(value) = sample(json, json, 40, &mut || choices.next().unwrap()) {
             prop_assert_eq!(converted.validate(&value), Ok(()), "{}", value);
-            let ordered = converted.reorder(value.clone());
+            let ordered = converted.reorder(value.clone()).unwrap();
             prop_assert_eq!(sorted(&ordered), sorted(&value));
             prop_assert_eq!(converted.validate(&ordered), Ok(()));
         }
     }
 
     #[test]
+    fn values_fit_that_fit_the_schema_as_json_schema(schema in schema(), choices in vec(any::<bool>(), 1..32)) {
+        let Ok(converted) = convert(&schema) else { return Ok(()) };
+        let json = converted.schema.json();
+        let validator = jsonschema::draft202012::new(&with_null(json)).unwrap();
+        let mut choices = choices.into_iter().cycle();
+        let Some(fitting) = sample(json, json, 40, &mut || choices.next().unwrap()) else { return Ok(()) };
+        let others = [json!(null), json!(true), json!(-1e9), json!(7.5), json!(1e9), json!("text"), json!({"a": 1}), json!([1])];
+        let with: Vec<_> = others.iter().map(Some).chain([None]).collect();
+        let pairs = (0..10).flat_map(|number| with.iter().map(move |with| (number, *with)));
+        for value in pairs.filter_map(|(number, with)| spoilt(&fitting, number, with)) {
+            let fits = converted.schema.validate(&value);
+            prop_assert_eq!(fits.is_ok(), validator.is_valid(&value), "{}: {:?}", value, fits);
+        }
+    }
+
+    #[test]
     fn reordering_keeps_the_content_and_changes_nothing_twice(schema in schema(), value in anything()) {
         let Ok(converted) = convert(&schema) else { return Ok(()) };
-        let once = converted.schema.reorder(value.clone());
+        let once = converted.schema.reorder(value.clone()).unwrap();
         prop_assert_eq!(sorted(&once), sorted(&value));
-        let twice = converted.schema.reorder(once.clone());
+        let twice = converted.schema.reorder(once.clone()).unwrap();
         prop_assert_eq!(serde_json::to_string(&twice).unwrap(), serde_json::to_string(&once).unwrap());
     }
 }

@@ -4,7 +4,7 @@ use super::convert;
 use crate::json_text::compact;
 
 fn reordered(schema: &Value, value: Value) -> String {
-    compact(&convert(schema).unwrap().schema.reorder(value))
+    compact(&convert(schema).unwrap().schema.reorder(value).unwrap())
 }
 
 #[test]

@@ -179,3 +179,53 @@ fn the_widest_object_is_checked_in_a_moment() {
     let missing = "'member_8999' is required but missing.".to_owned();
     assert_eq!(schema.validate(&Value::Object(members)), Err(missing));
 }
+
+/// Types of which each is a choice between objects that have the next one as their `a`. No choice can be ruled out by what else
+/// there is.
+fn choices_within_choices(levels: usize, branches: usize, last: &str) -> Value {
+    let mut definitions = Map::new();
+    for level in 0..levels {
+        let next = if level + 1 == levels { last.to_owned() } else { format!("#/$defs/U{}", level + 1) };
+        let branch = |number: usize| {
+            let properties = json!({"a": {"$ref": next}, format!("b{number}"): {"type": "integer"}});
+            json!({"type": "object", "title": format!("B{level}_{number}"), "properties": properties})
+        };
+        let branches: Vec<_> = (0..branches).map(branch).collect();
+        definitions.insert(format!("U{level}"), json!({"anyOf": branches}));
+    }
+    definitions.insert("End".into(), json!({"type": "object", "properties": {"z": {"type": "integer"}}}));
+    json!({"$ref": "#/$defs/U0", "$defs": definitions})
+}
+
+#[test]
+fn choices_within_choices_do_not_multiply() {
+    for (levels, branches, last, depth) in
+        [(8, 20, "#/$defs/End", 8), (1, 200, "#/$defs/U0", 60), (3, 20, "#/$defs/U0", 60)]
+    {
+        let schema = choices_within_choices(levels, branches, last);
+        let nested = |end: Value| (0..depth).fold(end, |inner, _| json!({"a": inner}));
+        let fault = check(&schema, &nested(json!({"z": "x"}))).unwrap_err();
+        assert!(fault.starts_with("The value must fit one of the types B0_0, B0_1"), "{fault}");
+        assert_eq!(check(&schema, &nested(json!({}))), Ok(()));
+    }
+}
+
+#[test]
+fn numbers_are_compared_exactly() {
+    let range =
+        |minimum: Value, maximum: Value| json!({"type": "number", "minimum": minimum, "maximum": maximum});
+    let large = 9_007_199_254_740_993_i64;
+    let cases = [
+        (range(json!(large), json!(1e300)), json!(large - 1), false),
+        (range(json!(large), json!(1e300)), json!(large), true),
+        (range(json!(large), json!(1e300)), json!(9_007_199_254_740_992.0), false),
+        (range(json!(large), json!(1e300)), json!(u64::MAX), true),
+        (range(json!(large), json!(1e300)), json!(2e300), false),
+        (range(json!(-1e300), json!(0.1)), json!(0.1), true),
+        (range(json!(-1e300), json!(0.1)), json!(0), true),
+        (range(json!(-1e300), json!(0.1)), json!(0.11), false),
+    ];
+    for (schema, value, fits) in cases {
+        assert_eq!(check(&schema, &value).is_ok(), fits, "{schema} {value}");
+    }
+}
