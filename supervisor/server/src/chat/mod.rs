@@ -21,7 +21,7 @@ pub(crate) use wire::ChatTeller;
 /// A request for a chat completion.
 #[derive(Debug)]
 pub(crate) struct ChatRequest {
-    pub(crate) completion: CompletionRequest,
+    pub(crate) completion: Box<CompletionRequest>,
     /// How to stream, if the answer is to be streamed.
     pub(crate) stream: Option<StreamOptions>,
 }

@@ -25,7 +25,7 @@ impl Catalog for ServerWith {
 
 pub(crate) const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
-fn read(body: &Value) -> std::result::Result<CompletionRequest, ApiError> {
+fn read(body: &Value) -> std::result::Result<Box<CompletionRequest>, ApiError> {
     ChatRequest::read(body.to_string().as_bytes(), &ServerWith(&[])).map(|request| request.completion)
 }
 

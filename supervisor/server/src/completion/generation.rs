@@ -31,7 +31,7 @@ pub(super) type Pieces = mpsc::UnboundedSender<String>;
 /// Generates the completion. With `pieces`, all text of the answer goes there as soon as it is certain. Dropping the future
 /// cancels it.
 pub(super) async fn generate(
-    request: CompletionRequest,
+    request: Box<CompletionRequest>,
     catalog: &Catalog,
     served: &ServedModel,
     pieces: Option<Pieces>,
@@ -47,7 +47,7 @@ pub(super) async fn generate(
         generation,
         stop,
         trim_history,
-    } = request;
+    } = *request;
     let instructions = instructions(
         catalog.config.instructions.as_deref(),
         conversation.instructions.as_deref(),

@@ -105,7 +105,7 @@ impl Completions {
 
     async fn complete(
         &self,
-        request: CompletionRequest,
+        request: Box<CompletionRequest>,
         is_streamed: bool,
         teller: Box<dyn Teller>,
         deadline: Instant,
@@ -176,7 +176,7 @@ impl Inner {
     /// Generates in this place, which is free again when the future ends or is dropped.
     async fn generate(
         self: Arc<Self>,
-        request: CompletionRequest,
+        request: Box<CompletionRequest>,
         place: Place,
         deadline: Instant,
         pieces: Option<Pieces>,

@@ -39,10 +39,7 @@ async fn converse(socket: Accepted, site: Arc<Site>, hosts: Arc<Hosts>) {
     if site.stopping.run_until_cancelled(gate.open()).await != Some(true) {
         return;
     }
-    let service = service_fn(|request| {
-        let (site, hosts, exchange) = (site.clone(), hosts.clone(), exchange.clone());
-        async move { site.respond(&hosts, exchange, request).await }
-    });
+    let service = service_fn(|request| Arc::clone(&site).respond(&hosts, exchange.clone(), request));
     let mut connection = http1::Builder::new()
         .max_buf_size(limits.largest_head.saturating_add(HYPER_BUFFER))
         .serve_connection(gate, service);

@@ -106,43 +106,41 @@ impl Site {
     }
 
     /// Answers a request that came through a listener with these names.
-    pub(super) async fn respond(
-        &self,
+    ///
+    /// Its head is examined before there is a future, in which it would take room to the end.
+    pub(super) fn respond(
+        self: Arc<Self>,
         hosts: &Hosts,
         exchange: Arc<Exchange>,
         request: Request<Incoming>,
-    ) -> Result<Response<ReplyBody>, HangUp> {
+    ) -> impl Future<Output = Result<Response<ReplyBody>, HangUp>> + use<> {
         let persists = asks_to_persist(&request);
         let path = route::decoded(request.uri().path());
         let origin = self.origins.admit(request.headers());
         let grant = origin.clone().unwrap_or(Grant::none());
         let admitted = check_host(hosts, &request).and(origin).and_then(|_| self.admit(&request, &path));
-        let admitted = admitted.map_err(|error| reply::error(&error, route::allowed_method(&path)));
-        let mut record = AccessRecord::new(self.metrics().clone(), request.method().clone(), path);
-        let (mut reply, persists) = match admitted {
-            Ok(Admitted::Preflight) => (preflight(&grant, request.headers()), persists),
-            Ok(Admitted::To(route)) => {
-                record.set_route(&route);
-                let stopping = || Err(BodyError::Refused(ApiError::server_stopping()));
-                match self.until_cut(self.collect(request.into_body())).await.unwrap_or_else(stopping) {
-                    Ok((body, share)) => (self.answer_until_cut(&route, body, share).await, persists),
-                    Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
-                    Err(BodyError::HangUp) => return Err(HangUp),
-                }
-            }
-            Err(reply) => (reply, false),
+        let (admitted, persists) = match admitted {
+            Ok(Admitted::To(route)) => (Ok(route), persists),
+            Ok(Admitted::Preflight) => (Err(Box::new(preflight(&grant, request.headers()))), persists),
+            Err(error) => (Err(Box::new(reply::error(&error, route::allowed_method(&path)))), false),
         };
-        let persists = persists && !exchange.is_last() && !self.stopping.is_cancelled();
-        let headers = reply.headers_mut();
-        grant.write(headers);
-        headers.insert(SERVER_FIELD, HeaderValue::from_static(reply::SERVER));
-        headers.insert(CONNECTION, HeaderValue::from_static(if persists { "keep-alive" } else { "close" }));
-        let status = reply.status().as_u16();
-        match reply.body() {
-            Content::Events(_) => record.streaming(status),
-            Content::Empty | Content::Whole(_) => record.answered(status, reply.extensions_mut().remove()),
+        let mut record = AccessRecord::new(self.metrics().clone(), request.method().clone(), path);
+        let body = request.into_body();
+        async move {
+            let (reply, persists) = match admitted {
+                Ok(route) => {
+                    record.set_route(&route);
+                    match self.body_until_cut(body).await {
+                        Ok((body, share)) => (self.answer_until_cut(&route, body, share).await, persists),
+                        Err(BodyError::Refused(error)) => (reply::error(&error, ""), false),
+                        Err(BodyError::HangUp) => return Err(HangUp),
+                    }
+                }
+                Err(reply) => (*reply, persists),
+            };
+            let persists = persists && !exchange.is_last() && !self.stopping.is_cancelled();
+            Ok(finished(reply, persists, &grant, record, exchange))
         }
-        Ok(reply.map(|content| ReplyBody::new(content, record, exchange)))
     }
 
     /// The checks that need no body. A request that fails one is not read on.
@@ -180,14 +178,18 @@ impl Site {
         Ok((Bytes::from_owner(HeldBody { bytes, _share: share.clone() }), share))
     }
 
+    async fn body_until_cut(&self, body: Incoming) -> Result<(Bytes, Arc<Share>), BodyError> {
+        let body = self.until_cut(pin!(self.collect(body))).await;
+        body.unwrap_or_else(|| Err(BodyError::Refused(ApiError::server_stopping())))
+    }
+
     async fn answer_until_cut(&self, route: &Route, body: Bytes, share: Arc<Share>) -> Reply {
-        let answer = self.until_cut(self.answer(route, body, share)).await;
+        let answer = self.until_cut(pin!(self.answer(route, body, share))).await;
         answer.unwrap_or_else(|| reply::error(&ApiError::server_stopping(), ""))
     }
 
     /// What comes of `work`, unless everything is to end and it is not there.
-    async fn until_cut<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = pin!(work);
+    async fn until_cut<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| match work.as_mut().poll(context) {
             Poll::Pending if self.cut.is_cancelled() => Poll::Ready(None),
             polled => polled.map(Some),
@@ -235,6 +237,26 @@ fn check_host(hosts: &Hosts, request: &Request<Incoming>) -> Result<(), ApiError
         (None, None) => return Ok(()),
     };
     if hosts.allow(&host) { Ok(()) } else { Err(ApiError::invalid_host(&host)) }
+}
+
+/// The response that a reply becomes on its connection, which `persists` or not.
+fn finished(
+    mut reply: Reply,
+    persists: bool,
+    grant: &Grant,
+    mut record: AccessRecord,
+    exchange: Arc<Exchange>,
+) -> Response<ReplyBody> {
+    let headers = reply.headers_mut();
+    grant.write(headers);
+    headers.insert(SERVER_FIELD, HeaderValue::from_static(reply::SERVER));
+    headers.insert(CONNECTION, HeaderValue::from_static(if persists { "keep-alive" } else { "close" }));
+    let status = reply.status().as_u16();
+    match reply.body() {
+        Content::Events(_) => record.streaming(status),
+        Content::Empty | Content::Whole(_) => record.answered(status, reply.extensions_mut().remove()),
+    }
+    reply.map(|content| ReplyBody::new(content, record, exchange))
 }
 
 fn preflight(grant: &Grant, request: &HeaderMap) -> Reply {

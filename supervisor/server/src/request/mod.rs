@@ -125,7 +125,7 @@ impl Fields<'_> {
         dialect: Dialect,
         catalog: &impl Catalog,
         conversation: impl FnOnce() -> Result<Conversation>,
-    ) -> std::result::Result<CompletionRequest, ApiError> {
+    ) -> std::result::Result<Box<CompletionRequest>, ApiError> {
         let Self { model, generation, stop, parallel_tool_calls, format, trim_history } = self;
         let Some(model) = catalog.resolve_model(model) else {
             return Err(ApiError::model_not_found(model.unwrap_or_default()));
@@ -139,7 +139,8 @@ impl Fields<'_> {
             tools::tool_use(body, dialect, !tools.is_empty() || catalog.has_tools(), is_known)?
         };
         let format = format.convert().within(|| dialect.schema().to_owned())?;
-        Ok(CompletionRequest {
+        // It goes through several futures, each of which would keep room for it.
+        Ok(Box::new(CompletionRequest {
             dialect,
             model,
             conversation,
@@ -150,7 +151,7 @@ impl Fields<'_> {
             generation,
             stop,
             trim_history,
-        })
+        }))
     }
 }
 

@@ -28,7 +28,7 @@ const LONGEST_METADATA_VALUE: usize = 512;
 /// A request for a response.
 #[derive(Debug)]
 pub(crate) struct ResponseRequest {
-    pub(crate) completion: CompletionRequest,
+    pub(crate) completion: Box<CompletionRequest>,
     pub(crate) is_streamed: bool,
     /// What the response repeats of the request.
     pub(crate) echo: Echo,
