@@ -2,6 +2,10 @@
 //!
 //! Every message is a map with a `type`. Members that are unknown are ignored, and a message of an unknown type is
 //! [`ToWorker::Unknown`] or [`FromWorker::Unknown`], so that either side can be newer than the other.
+//!
+//! What is said to a worker can be borrowed from whoever says it; what was read is owned.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,17 +21,17 @@ pub struct StepId(pub u64);
 /// From the supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum ToWorker {
+pub enum ToWorker<'a> {
     /// Play one step. Answered by exactly one `finished` or `failed`, after any number of `delta`, `reset` and
     /// `partial`.
-    Generate(Box<Generate>),
+    Generate(Box<Generate<'a>>),
     /// Stop working on a step. It still gets its `finished` or `failed` (`cancelled`), soon.
     Cancel {
         /// The step.
         id: StepId,
     },
     /// Count the tokens of a request. Answered by `tokens` or `failed`.
-    CountTokens(Box<Generate>),
+    CountTokens(Box<Generate<'a>>),
     /// Get ready for requests with these instructions. Not answered.
     Prewarm {
         /// The instructions, if known.
@@ -157,22 +161,22 @@ impl FromWorker {
 /// All that one inference needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Generate {
+pub struct Generate<'a> {
     /// Identifies the step.
     pub id: StepId,
     /// System instructions, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
+    pub instructions: Option<Cow<'a, str>>,
     /// The conversation; the turn in progress is last.
-    pub transcript: Vec<Entry>,
+    pub transcript: Vec<Entry<'a>>,
     /// The tools that the model may see. None when the mode is `disallowed`.
     #[serde(default)]
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Vec<ToolDefinition<'a>>,
     /// Whether the model may, must or must not call tools.
     pub tool_mode: ToolMode,
     /// The form of the answer, in the generation-schema dialect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<Value>,
+    pub schema: Option<Cow<'a, Value>>,
     /// How to generate.
     #[serde(default)]
     pub options: GenerationOptions,
@@ -181,41 +185,41 @@ pub struct Generate {
     pub stream: bool,
     /// Requests with the same key share a prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_key: Option<String>,
+    pub cache_key: Option<Cow<'a, str>>,
 }
 
 /// One entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Entry {
+pub enum Entry<'a> {
     /// What was asked.
     Prompt {
         /// The parts.
-        segments: Vec<Segment>,
+        segments: Vec<Segment<'a>>,
     },
     /// The tool calls of one step.
     ToolCalls {
         /// In the order in which the model made them.
-        calls: Vec<ToolCall>,
+        calls: Vec<ToolCall<'a>>,
     },
     /// What a call returned.
     ToolOutput {
         /// The call's id.
-        call_id: String,
+        call_id: Cow<'a, str>,
         /// The tool.
-        tool_name: String,
+        tool_name: Cow<'a, str>,
         /// The parts.
-        segments: Vec<Segment>,
+        segments: Vec<Segment<'a>>,
     },
     /// What was answered.
     Response {
         /// The parts.
-        segments: Vec<Segment>,
+        segments: Vec<Segment<'a>>,
     },
     /// An entry that is passed on as it was saved, in FoundationModels' transcript form (a model's reasoning).
     Opaque {
         /// The saved entry.
-        entry: Map<String, Value>,
+        entry: Cow<'a, Map<String, Value>>,
     },
     /// A kind this side does not know; to be left out.
     #[serde(other)]
@@ -225,23 +229,23 @@ pub enum Entry {
 /// A part of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub enum Segment {
+pub enum Segment<'a> {
     /// Plain text.
     Text {
         /// The text.
-        text: String,
+        text: Cow<'a, str>,
     },
     /// A structured value.
     Structure {
         /// The name of its schema.
-        source: String,
+        source: Cow<'a, str>,
         /// The value.
-        content: Value,
+        content: Cow<'a, Value>,
     },
     /// An attachment, in FoundationModels' transcript form.
     Attachment {
         /// The saved segment.
-        segment: Map<String, Value>,
+        segment: Cow<'a, Map<String, Value>>,
     },
     /// A kind this side does not know; to be left out.
     #[serde(other)]
@@ -251,26 +255,26 @@ pub enum Segment {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolCall {
+pub struct ToolCall<'a> {
     /// The model's own id of the call.
-    pub id: String,
+    pub id: Cow<'a, str>,
     /// The tool's name.
-    pub name: String,
+    pub name: Cow<'a, str>,
     /// The arguments.
     #[serde(default)]
-    pub arguments: Map<String, Value>,
+    pub arguments: Cow<'a, Map<String, Value>>,
 }
 
 /// What the model may know of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ToolDefinition {
+pub struct ToolDefinition<'a> {
     /// The name to call it by.
-    pub name: String,
+    pub name: Cow<'a, str>,
     /// What it does and returns.
-    pub description: String,
+    pub description: Cow<'a, str>,
     /// The form of its arguments, in the generation-schema dialect: an object.
-    pub parameters: Value,
+    pub parameters: Cow<'a, Value>,
 }
 
 /// Whether the model may, must or must not call tools.
@@ -341,7 +345,7 @@ pub enum Outcome {
     /// The model wants tools called.
     ToolCalls {
         /// At least one.
-        calls: Vec<ToolCall>,
+        calls: Vec<ToolCall<'static>>,
     },
 }
 

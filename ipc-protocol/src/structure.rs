@@ -61,6 +61,13 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<&[u8]>, &'static str> {
     Err(TOO_MANY_VALUES)
 }
 
+/// Whether a look at its bytes tells that a message of our own has a structure that [`check`] takes: not longer than it may
+/// have values, and not as many bytes that may begin a map or an array as those may nest.
+pub(crate) fn is_surely_bounded(bytes: &[u8]) -> bool {
+    let may_open = |byte: &&u8| matches!(byte, 0x80..=0x9f | 0xdc..=0xdf);
+    bytes.len() <= MAX_VALUES && bytes.iter().filter(may_open).count() <= MAX_DEPTH
+}
+
 /// What the members so far tell of the message's `type`.
 #[derive(Clone, Copy)]
 enum Kind<'a> {

@@ -42,7 +42,7 @@ pub(crate) fn watch(mut stream: UnixStream, shared: &Arc<Shared>, jobs: &Jobs) -
     }
 }
 
-fn obey(message: ToWorker, shared: &Shared, jobs: &Jobs) {
+fn obey(message: ToWorker<'static>, shared: &Shared, jobs: &Jobs) {
     let answer = match message {
         ToWorker::Generate(request) => {
             return match shared.instant_model(&request) {

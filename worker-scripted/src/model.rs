@@ -1,6 +1,7 @@
 //! What is said in a step: by a script, or without one.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{Mutex, PoisonError},
 };
@@ -67,13 +68,13 @@ impl Model {
 
     /// Answering takes no time worth mentioning. What is made from a schema, or is read as a value again with each
     /// piece, may take some; a script of the request's own is not looked into.
-    pub(crate) fn is_instant(&self, request: &Generate) -> bool {
+    pub(crate) fn is_instant(&self, request: &Generate<'_>) -> bool {
         self.script.as_ref().is_some_and(Script::is_instant)
             && request.schema.is_none()
             && request.instructions.as_deref().and_then(script_line).is_none()
     }
 
-    pub(crate) async fn play(&self, request: &Generate) -> Played {
+    pub(crate) async fn play(&self, request: &Generate<'_>) -> Played {
         let script = match request.instructions.as_deref().and_then(script_in) {
             Some(Ok(script)) => Some(script),
             Some(Err(failure)) => return Played { pieces: Vec::new(), end: Err(failure) },
@@ -103,12 +104,12 @@ enum Positions {
 }
 
 impl Positions {
-    fn next(&self, request: &Generate) -> usize {
+    fn next(&self, request: &Generate<'_>) -> usize {
         match self {
             Self::Told => request::inferences(request),
             Self::Counted(counts) => {
                 let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-                let count = counts.entry(request.cache_key.clone()).or_default();
+                let count = counts.entry(request.cache_key.as_deref().map(str::to_owned)).or_default();
                 *count += 1;
                 *count - 1
             }
@@ -132,7 +133,7 @@ fn script_in(instructions: &str) -> Option<Result<Script, Failure>> {
     }))
 }
 
-async fn play_script(script: Script, position: usize, request: &Generate) -> Played {
+async fn play_script(script: Script, position: usize, request: &Generate<'_>) -> Played {
     let mut heard = Heard { is_streamed: request.stream, pieces: Vec::new() };
     let end = match request::for_script(request) {
         Ok(step) => ScriptedModel::starting_at(script, position)
@@ -174,7 +175,11 @@ impl StepSink for Heard {
 }
 
 fn translate(StepOutcome { content, usage }: StepOutcome) -> (Outcome, TokenUsage) {
-    let call = |ModelToolCall { id, name, arguments }| ToolCall { id, name, arguments };
+    let call = |ModelToolCall { id, name, arguments }| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: Cow::Owned(arguments),
+    };
     let outcome = match content {
         StepContent::Text(text) => Outcome::Text { text },
         StepContent::Structured(value) => Outcome::Structured { value },
@@ -189,7 +194,7 @@ fn translate(StepOutcome { content, usage }: StepOutcome) -> (Outcome, TokenUsag
 }
 
 /// Answers without a script, word by word.
-fn converse(request: &Generate) -> Played {
+fn converse(request: &Generate<'_>) -> Played {
     let outcome = conversation::outcome(request);
     let (pieces, said) = match &outcome {
         Outcome::Text { text } => {

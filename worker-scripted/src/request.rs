@@ -11,7 +11,7 @@ use oam_ipc::{Entry, Generate, Segment, ToolMode};
 use serde_json::Map;
 
 /// The text of the last prompt; nothing when there is none.
-pub(crate) fn last_prompt(request: &Generate) -> String {
+pub(crate) fn last_prompt(request: &Generate<'_>) -> String {
     let prompt = request.transcript.iter().rev().find_map(|entry| match entry {
         Entry::Prompt { segments } => Some(text_of(segments)),
         _ => None,
@@ -22,7 +22,7 @@ pub(crate) fn last_prompt(request: &Generate) -> String {
 /// The texts as they are, values as JSON.
 pub(crate) fn text_of(segments: &[Segment]) -> String {
     let text = |segment: &Segment| match segment {
-        Segment::Text { text } => text.clone(),
+        Segment::Text { text } => text.to_string(),
         Segment::Structure { content, .. } => json_text::compact(content),
         Segment::Attachment { .. } | Segment::Unknown => String::new(),
     };
@@ -30,13 +30,13 @@ pub(crate) fn text_of(segments: &[Segment]) -> String {
 }
 
 /// How many inferences the conversation is made of.
-pub(crate) fn inferences(request: &Generate) -> usize {
+pub(crate) fn inferences(request: &Generate<'_>) -> usize {
     let is_inference = |entry: &&Entry| matches!(entry, Entry::Response { .. } | Entry::ToolCalls { .. });
     request.transcript.iter().filter(is_inference).count()
 }
 
 /// An estimate of what instructions and conversation cost.
-pub(crate) fn tokens(request: &Generate) -> u32 {
+pub(crate) fn tokens(request: &Generate<'_>) -> u32 {
     let text = |entry: &Entry| match entry {
         Entry::Prompt { segments } | Entry::Response { segments } | Entry::ToolOutput { segments, .. } => {
             text_of(segments).len()
@@ -53,7 +53,7 @@ pub(crate) fn tokens_of(bytes: usize) -> u32 {
 }
 
 /// The request with all that a script looks at: the conversation, and whether the answer is structured.
-pub(crate) fn for_script(request: &Generate) -> Result<StepRequest, SchemaError> {
+pub(crate) fn for_script(request: &Generate<'_>) -> Result<StepRequest, SchemaError> {
     let schema =
         request.schema.as_ref().map(|schema| GenerationSchema::from_generation_schema(schema, "Response"));
     Ok(StepRequest {
@@ -86,15 +86,16 @@ fn entry(entry: &Entry) -> Option<transcript::Entry> {
             calls
                 .iter()
                 .map(|call| ToolCallEntry {
-                    id: call.id.clone(),
-                    name: call.name.clone(),
-                    arguments: call.arguments.clone(),
+                    id: call.id.to_string(),
+                    name: call.name.to_string(),
+                    arguments: call.arguments.clone().into_owned(),
                 })
                 .collect(),
         ),
         Entry::ToolOutput { call_id, tool_name, segments } => {
-            let output = ToolOutputEntry { tool_name: tool_name.clone(), segments: self::segments(segments) };
-            let id = EntryId::Given(call_id.as_str().into());
+            let output =
+                ToolOutputEntry { tool_name: tool_name.to_string(), segments: self::segments(segments) };
+            let id = EntryId::Given((**call_id).into());
             return Some(transcript::Entry { id, content: EntryContent::ToolOutput(output) });
         }
         Entry::Response { segments } => EntryContent::Response(Response {
@@ -102,7 +103,7 @@ fn entry(entry: &Entry) -> Option<transcript::Entry> {
             assets: None,
             metadata: None,
         }),
-        Entry::Opaque { entry } => EntryContent::Opaque(entry.clone()),
+        Entry::Opaque { entry } => EntryContent::Opaque(entry.clone().into_owned()),
         Entry::Unknown => return None,
     };
     Some(transcript::Entry::new(content))
@@ -110,9 +111,9 @@ fn entry(entry: &Entry) -> Option<transcript::Entry> {
 
 fn segments(segments: &[Segment]) -> Vec<transcript::Segment> {
     let segment = |segment: &Segment| match segment {
-        Segment::Text { text } => Some(transcript::Segment::text(text)),
+        Segment::Text { text } => Some(transcript::Segment::text(&**text)),
         Segment::Structure { source, content } => {
-            Some(transcript::Segment::structure(source, content.clone()))
+            Some(transcript::Segment::structure(&**source, content.clone().into_owned()))
         }
         // A script does not look at them.
         Segment::Attachment { .. } | Segment::Unknown => None,

@@ -38,14 +38,14 @@ struct State {
 /// A step to be played.
 #[derive(Debug)]
 pub(crate) struct Job {
-    request: Box<Generate>,
+    request: Box<Generate<'static>>,
     /// Counts the steps of this process, from 1.
     number: u64,
     cancel: CancellationToken,
 }
 
 impl Steps {
-    pub(crate) fn begin(&self, request: Box<Generate>) -> Job {
+    pub(crate) fn begin(&self, request: Box<Generate<'static>>) -> Job {
         let mut state = self.state();
         state.begun += 1;
         let cancel = CancellationToken::new();
@@ -135,7 +135,7 @@ async fn play_at(pace: Pace, job: Job, shared: &Shared, model: &Model) {
 }
 
 impl Performance<'_> {
-    async fn perform(&mut self, request: &Generate) -> Result<(Outcome, TokenUsage), Failure> {
+    async fn perform(&mut self, request: &Generate<'_>) -> Result<(Outcome, TokenUsage), Failure> {
         self.come_to(Moment::START).await;
         pause(self.shared.step_delay).await;
         let Played { pieces, end } = self.model.play(request).await;

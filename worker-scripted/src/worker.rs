@@ -48,7 +48,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// What plays this step, if nothing in it will wait or go wrong.
-    pub(crate) fn instant_model(&self, request: &Generate) -> Option<&Model> {
+    pub(crate) fn instant_model(&self, request: &Generate<'_>) -> Option<&Model> {
         let is_undisturbed =
             self.faults.spare_steps() && self.step_delay.is_zero() && self.piece_delay.is_zero();
         self.model.get().filter(|model| is_undisturbed && model.is_instant(request))

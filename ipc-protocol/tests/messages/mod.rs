@@ -1,5 +1,7 @@
 //! Any message, for property tests.
 
+use std::{borrow::Cow, fmt};
+
 use oam_ipc::{
     Availability, Capabilities, Entry, FromWorker, Generate, GenerationOptions, LogLevel, Outcome, Ready,
     Sampling, Segment, StepId, ToWorker, TokenUsage, ToolCall, ToolDefinition, ToolMode, WorkerInfo,
@@ -7,7 +9,7 @@ use oam_ipc::{
 use proptest::{collection::vec, option, prelude::*};
 use serde_json::{Map, Value};
 
-pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker> {
+pub(crate) fn to_worker() -> impl Strategy<Value = ToWorker<'static>> {
     prop_oneof![
         3 => generate().prop_map(|request| ToWorker::Generate(Box::new(request))),
         1 => generate().prop_map(|request| ToWorker::CountTokens(Box::new(request))),
@@ -77,53 +79,62 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
     vec((text(), value()), 0..3).prop_map(|members| members.into_iter().collect())
 }
 
-fn segments() -> impl Strategy<Value = Vec<Segment>> {
+/// As messages to workers hold it.
+fn owned<T>(values: impl Strategy<Value = T::Owned>) -> impl Strategy<Value = Cow<'static, T>>
+where
+    T: ToOwned<Owned: fmt::Debug> + fmt::Debug + ?Sized + 'static,
+{
+    values.prop_map(Cow::Owned)
+}
+
+fn segments() -> impl Strategy<Value = Vec<Segment<'static>>> {
     let segment = prop_oneof![
-        3 => text().prop_map(|text| Segment::Text { text }),
-        1 => (text(), value()).prop_map(|(source, content)| Segment::Structure { source, content }),
-        1 => object().prop_map(|segment| Segment::Attachment { segment }),
+        3 => owned(text()).prop_map(|text| Segment::Text { text }),
+        1 => (owned(text()), owned(value())).prop_map(|(source, content)| Segment::Structure { source, content }),
+        1 => owned(object()).prop_map(|segment| Segment::Attachment { segment }),
         1 => Just(Segment::Unknown),
     ];
     vec(segment, 0..3)
 }
 
-fn calls() -> impl Strategy<Value = Vec<ToolCall>> {
-    vec((text(), text(), object()).prop_map(|(id, name, arguments)| ToolCall { id, name, arguments }), 0..3)
+fn calls() -> impl Strategy<Value = Vec<ToolCall<'static>>> {
+    vec(
+        (owned(text()), owned(text()), owned(object())).prop_map(|(id, name, arguments)| ToolCall {
+            id,
+            name,
+            arguments,
+        }),
+        0..3,
+    )
 }
 
-fn entry() -> impl Strategy<Value = Entry> {
+fn entry() -> impl Strategy<Value = Entry<'static>> {
     prop_oneof![
         segments().prop_map(|segments| Entry::Prompt { segments }),
         calls().prop_map(|calls| Entry::ToolCalls { calls }),
-        (text(), text(), segments()).prop_map(|(call_id, tool_name, segments)| Entry::ToolOutput {
-            call_id,
-            tool_name,
-            segments
-        }),
+        (owned(text()), owned(text()), segments())
+            .prop_map(|(call_id, tool_name, segments)| Entry::ToolOutput { call_id, tool_name, segments }),
         segments().prop_map(|segments| Entry::Response { segments }),
-        object().prop_map(|entry| Entry::Opaque { entry }),
+        owned(object()).prop_map(|entry| Entry::Opaque { entry }),
         Just(Entry::Unknown),
     ]
 }
 
-fn generate() -> impl Strategy<Value = Generate> {
-    let tool = (text(), text(), value()).prop_map(|(name, description, parameters)| ToolDefinition {
-        name,
-        description,
-        parameters,
-    });
+fn generate() -> impl Strategy<Value = Generate<'static>> {
+    let tool = (owned(text()), owned(text()), owned(value()))
+        .prop_map(|(name, description, parameters)| ToolDefinition { name, description, parameters });
     let tool_mode = prop::sample::select(vec![ToolMode::Allowed, ToolMode::Required, ToolMode::Disallowed]);
     (
         id(),
-        option::of(text()),
+        option::of(owned(text())),
         vec(entry(), 0..5),
         vec(tool, 0..3),
         tool_mode,
         // Null and absent are the same.
-        option::of(value().prop_filter("a schema", |schema| !schema.is_null())),
+        option::of(owned(value().prop_filter("a schema", |schema| !schema.is_null()))),
         options(),
         any::<bool>(),
-        option::of(text()),
+        option::of(owned(text())),
     )
         .prop_map(
             |(id, instructions, transcript, tools, tool_mode, schema, options, stream, cache_key)| Generate {

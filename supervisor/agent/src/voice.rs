@@ -21,7 +21,8 @@ pub(crate) struct Voice {
 
 impl Voice {
     pub(crate) fn new(is_heard: bool) -> Self {
-        Self { is_heard, shown: TextSoFar::default(), said: TextSoFar::default(), must_reset: false }
+        let nothing = TextSoFar::default();
+        Self { is_heard, shown: nothing.clone(), said: nothing, must_reset: false }
     }
 
     pub(crate) fn start_attempt(&mut self) {
@@ -29,7 +30,9 @@ impl Voice {
     }
 
     pub(crate) fn start_step(&mut self) {
-        self.said = TextSoFar::default();
+        if !self.said.is_empty() {
+            self.said = TextSoFar::default();
+        }
     }
 
     fn say(&mut self, delta: &str, host: &mut dyn TurnHost) {

@@ -13,7 +13,8 @@ const USUAL_BYTES: usize = 1024;
 
 /// A new id: nobody else has it.
 pub(crate) fn id(prefix: &str) -> String {
-    let mut id = prefix.to_owned();
+    let mut id = String::with_capacity(prefix.len() + ID_CHARS);
+    id.push_str(prefix);
     id.extend(std::iter::repeat_with(fastrand::alphanumeric).take(ID_CHARS));
     id
 }

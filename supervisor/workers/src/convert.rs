@@ -1,6 +1,9 @@
 //! The agent's words for a step in the worker protocol's, and back.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    borrow::Cow,
+    time::{Duration, SystemTime},
+};
 
 use oam_agent::{
     Availability, DEFAULT_CONTEXT_SIZE, ErrorCode, GenerationOptions, ModelError, ModelToolCall, Sampling,
@@ -11,18 +14,18 @@ use oam_ipc::{self as ipc, Generate, Outcome, StepId, TokenUsage, ToolCall, Tool
 use serde_json::{Map, Value};
 
 /// The request as it goes to a worker.
-pub(crate) fn generate(id: StepId, request: &StepRequest, stream: bool) -> Generate {
+pub(crate) fn generate(id: StepId, request: &StepRequest, stream: bool) -> Generate<'_> {
     Generate {
         id,
-        instructions: request.instructions.as_deref().map(str::to_owned),
+        instructions: request.instructions.as_deref().map(Cow::Borrowed),
         transcript: request.transcript.iter().map(|entry| to_entry(entry)).collect(),
         tools: request
             .tools
             .iter()
             .map(|tool| ToolDefinition {
-                name: tool.name.to_string(),
-                description: tool.description.clone(),
-                parameters: tool.parameters.json().clone(),
+                name: tool.name.as_str().into(),
+                description: (&*tool.description).into(),
+                parameters: Cow::Borrowed(tool.parameters.json()),
             })
             .collect(),
         tool_mode: match request.tool_mode {
@@ -30,10 +33,10 @@ pub(crate) fn generate(id: StepId, request: &StepRequest, stream: bool) -> Gener
             ToolMode::Required => ipc::ToolMode::Required,
             ToolMode::Disallowed => ipc::ToolMode::Disallowed,
         },
-        schema: request.schema.as_ref().map(|schema| schema.json().clone()),
+        schema: request.schema.as_ref().map(|schema| Cow::Borrowed(schema.json())),
         options: to_options(&request.options),
         stream,
-        cache_key: Some(format!("{:016x}", request.cache_key)),
+        cache_key: Some(format!("{:016x}", request.cache_key).into()),
     }
 }
 
@@ -49,40 +52,42 @@ fn to_options(options: &GenerationOptions) -> ipc::GenerationOptions {
     }
 }
 
-fn to_entry(entry: &Entry) -> ipc::Entry {
+fn to_entry(entry: &Entry) -> ipc::Entry<'_> {
     match &entry.content {
         EntryContent::Prompt(prompt) => ipc::Entry::Prompt { segments: to_segments(&prompt.segments) },
         EntryContent::ToolCalls(calls) => ipc::Entry::ToolCalls {
             calls: calls
                 .iter()
                 .map(|call| ToolCall {
-                    id: call.id.clone(),
-                    name: call.name.clone(),
-                    arguments: call.arguments.clone(),
+                    id: (&*call.id).into(),
+                    name: (&*call.name).into(),
+                    arguments: Cow::Borrowed(&call.arguments),
                 })
                 .collect(),
         },
         EntryContent::ToolOutput(output) => ipc::Entry::ToolOutput {
-            call_id: entry.id.to_string(),
-            tool_name: output.tool_name.clone(),
+            call_id: entry.id.to_string().into(),
+            tool_name: (&*output.tool_name).into(),
             segments: to_segments(&output.segments),
         },
         EntryContent::Response(response) => {
             ipc::Entry::Response { segments: to_segments(&response.segments) }
         }
-        EntryContent::Opaque(members) => ipc::Entry::Opaque { entry: members.clone() },
+        EntryContent::Opaque(members) => ipc::Entry::Opaque { entry: Cow::Borrowed(members) },
     }
 }
 
-fn to_segments(segments: &[Segment]) -> Vec<ipc::Segment> {
+fn to_segments(segments: &[Segment]) -> Vec<ipc::Segment<'_>> {
     segments
         .iter()
         .map(|segment| match &segment.content {
-            SegmentContent::Text(text) => ipc::Segment::Text { text: text.clone() },
+            SegmentContent::Text(text) => ipc::Segment::Text { text: text.into() },
             SegmentContent::Structure { source, content } => {
-                ipc::Segment::Structure { source: source.clone(), content: content.clone() }
+                ipc::Segment::Structure { source: source.into(), content: Cow::Borrowed(content) }
             }
-            SegmentContent::Attachment(members) => ipc::Segment::Attachment { segment: members.clone() },
+            SegmentContent::Attachment(members) => {
+                ipc::Segment::Attachment { segment: Cow::Borrowed(members) }
+            }
         })
         .collect()
 }
@@ -95,7 +100,11 @@ pub(crate) fn outcome(outcome: Outcome, usage: TokenUsage) -> StepOutcome {
         Outcome::ToolCalls { calls } => StepContent::ToolCalls(
             calls
                 .into_iter()
-                .map(|ToolCall { id, name, arguments }| ModelToolCall { id, name, arguments })
+                .map(|ToolCall { id, name, arguments }| ModelToolCall {
+                    id: id.into_owned(),
+                    name: name.into_owned(),
+                    arguments: arguments.into_owned(),
+                })
                 .collect(),
         ),
     };

@@ -85,6 +85,8 @@ const MOST_GATHERED: usize = 32 << 10;
 pub(crate) struct Outgoing {
     socket: Arc<UnixStream>,
     gathered: Vec<u8>,
+    /// Something has been said since somebody looked.
+    has_grown: bool,
     /// What there was no room for yet.
     queue: mpsc::UnboundedSender<Vec<u8>>,
     queued: Arc<AtomicUsize>,
@@ -98,7 +100,7 @@ impl Outgoing {
         let queued = Arc::new(AtomicUsize::new(0));
         let (queue, frames) = mpsc::unbounded_channel();
         let writer = tokio::spawn(write_queued(Arc::clone(&socket), frames, Arc::clone(&queued)));
-        Self { socket, gathered: Vec::new(), queue, queued, writer: writer.abort_handle() }
+        Self { socket, gathered: Vec::new(), has_grown: false, queue, queued, writer: writer.abort_handle() }
     }
 
     /// Ends the writing of what is still to be written, for a process that is gone.
@@ -107,12 +109,18 @@ impl Outgoing {
     }
 
     /// Says something, at the latest with the next [`flush`](Self::flush). Fails only if no worker would read it.
-    pub(crate) fn send(&mut self, message: &ToWorker) -> Result<(), EncodeError> {
+    pub(crate) fn send(&mut self, message: &ToWorker<'_>) -> Result<(), EncodeError> {
         encode(message, &mut self.gathered)?;
+        self.has_grown = true;
         if self.gathered.len() >= MOST_GATHERED {
             self.flush();
         }
         Ok(())
+    }
+
+    /// Whether something has been said since this was asked last.
+    pub(crate) fn has_grown(&mut self) -> bool {
+        mem::take(&mut self.has_grown)
     }
 
     /// Writes what is gathered, at once if there is room. A worker that is gone is noticed by whoever reads.

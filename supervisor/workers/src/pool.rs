@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
     mem,
+    ops::BitOr,
     pin::pin,
     sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
@@ -24,7 +25,7 @@ use crate::{
     config::PoolConfig,
     convert,
     core::{
-        Action, Core, Event,
+        Action, Actions, Core, Event,
         health::Breaker,
         step::Growth,
         worker::{Abilities, Worker},
@@ -88,8 +89,8 @@ pub(crate) struct Actor {
     steps: BTreeMap<StepId, WaitingStep>,
     counts: BTreeMap<StepId, WaitingCount>,
     next_ping: u64,
-    /// Something has been said to a worker since nothing was left to take in.
-    has_said_more: bool,
+    /// The memory for what the core decides.
+    actions: Actions,
     /// What the handle has been told of the breaker.
     is_broken: bool,
     stopping: Vec<oneshot::Sender<()>>,
@@ -112,7 +113,7 @@ impl Actor {
             steps: BTreeMap::new(),
             counts: BTreeMap::new(),
             next_ping: 0,
-            has_said_more: false,
+            actions: Actions::new(),
             is_broken: false,
             stopping: Vec::new(),
             from_workers,
@@ -124,7 +125,7 @@ impl Actor {
         loop {
             // Asked for only when there is nothing to take in.
             let idle = async {
-                if mem::take(&mut actor.has_said_more) && rounds < MOST_ROUNDS {
+                if actor.has_said_more() && rounds < MOST_ROUNDS && actor.steps.len() > 1 {
                     // Whoever else can go on may add to it, so that all of it is written together.
                     rounds += 1;
                     yield_now().await;
@@ -169,12 +170,15 @@ impl Actor {
     fn tell(&mut self, event: Event) {
         let now = tokio::time::Instant::now().into_std();
         let (mut event, mut further) = (Some(event), VecDeque::new());
+        let mut actions = mem::take(&mut self.actions);
         while let Some(this) = event {
-            for action in self.core.handle(this, now) {
+            self.core.handle(this, now, &mut actions);
+            for action in actions.drain(..) {
                 further.extend(self.act(action));
             }
             event = further.pop_front();
         }
+        self.actions = actions;
         let is_broken = matches!(self.core.breaker(), Breaker::Open { .. });
         if is_broken != self.is_broken {
             self.is_broken = is_broken;
@@ -330,7 +334,8 @@ impl Actor {
             Action::Count { worker, count } => {
                 if let Some(waiting) = self.counts.get(&count) {
                     let request = convert::generate(count, &waiting.request, false);
-                    if self.write(worker, &ToWorker::CountTokens(Box::new(request))).is_err() {
+                    let message = ToWorker::CountTokens(Box::new(request));
+                    if write(&mut self.running, worker, &message).is_err() {
                         self.counts.remove(&count);
                         return Some(Event::CountEnded { worker, count });
                     }
@@ -372,7 +377,8 @@ impl Actor {
     fn generate(&mut self, worker: WorkerId, step: StepId, stream: bool) -> Option<Event> {
         let waiting = self.steps.get(&step)?;
         let generate = convert::generate(step, &waiting.request, stream);
-        let error = self.write(worker, &ToWorker::Generate(Box::new(generate))).err()?;
+        let message = ToWorker::Generate(Box::new(generate));
+        let error = write(&mut self.running, worker, &message).err()?;
         let message = format!("The request is too large for the model: {error}.");
         let error = ModelError::new(ErrorCode::ContextSizeExceeded, message);
         Some(Event::StepUnsendable { worker, step, error })
@@ -412,20 +418,23 @@ impl Actor {
     }
 
     /// For messages that are small.
-    fn send(&mut self, worker: WorkerId, message: &ToWorker) {
-        if let Err(error) = self.write(worker, message) {
+    fn send(&mut self, worker: WorkerId, message: &ToWorker<'_>) {
+        if let Err(error) = write(&mut self.running, worker, message) {
             tracing::error!(%worker, %error, "a message for a worker could not be written");
         }
     }
 
-    fn write(&mut self, worker: WorkerId, message: &ToWorker) -> Result<(), EncodeError> {
-        self.has_said_more = true;
-        let outgoing = self.running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
-        outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
+    /// Whether something has been said to a worker since this was asked last.
+    fn has_said_more(&mut self) -> bool {
+        self.outgoing().map(Outgoing::has_grown).fold(false, BitOr::bitor)
     }
 
     fn flush(&mut self) {
-        self.running.values_mut().filter_map(|running| running.outgoing.as_mut()).for_each(Outgoing::flush);
+        self.outgoing().for_each(Outgoing::flush);
+    }
+
+    fn outgoing(&mut self) -> impl Iterator<Item = &mut Outgoing> {
+        self.running.values_mut().filter_map(|running| running.outgoing.as_mut())
     }
 
     fn signal(&self, worker: WorkerId, signal: Signal) {
@@ -502,6 +511,15 @@ impl Actor {
             last_exits: self.core.last_exits().map(|(worker, exit)| report::exit(*worker, exit)).collect(),
         }
     }
+}
+
+fn write(
+    running: &mut BTreeMap<WorkerId, Running>,
+    worker: WorkerId,
+    message: &ToWorker<'_>,
+) -> Result<(), EncodeError> {
+    let outgoing = running.get_mut(&worker).and_then(|running| running.outgoing.as_mut());
+    outgoing.map_or(Ok(()), |outgoing| outgoing.send(message))
 }
 
 fn not_started(reason: String) -> Exit {

@@ -56,12 +56,12 @@ impl Worker {
         }
     }
 
-    pub(crate) fn say(&mut self, message: &ToWorker) {
+    pub(crate) fn say(&mut self, message: &ToWorker<'_>) {
         write_message(self.connection.as_mut().unwrap().get_mut(), message).unwrap();
     }
 
     /// Asks for a step.
-    pub(crate) fn ask(&mut self, request: Generate) {
+    pub(crate) fn ask(&mut self, request: Generate<'_>) {
         self.say(&ToWorker::Generate(Box::new(request)));
     }
 
@@ -148,16 +148,16 @@ impl Drop for Worker {
     }
 }
 
-pub(crate) fn prompt(text: &str) -> Entry {
+pub(crate) fn prompt(text: &str) -> Entry<'_> {
     Entry::Prompt { segments: segments(text) }
 }
 
-pub(crate) fn segments(text: &str) -> Vec<Segment> {
+pub(crate) fn segments(text: &str) -> Vec<Segment<'_>> {
     vec![Segment::Text { text: text.into() }]
 }
 
 /// A step that answers a prompt with text.
-pub(crate) fn step(id: u64, text: &str) -> Generate {
+pub(crate) fn step(id: u64, text: &str) -> Generate<'_> {
     Generate {
         id: StepId(id),
         instructions: None,
@@ -171,7 +171,7 @@ pub(crate) fn step(id: u64, text: &str) -> Generate {
     }
 }
 
-pub(crate) fn streamed(id: u64, text: &str) -> Generate {
+pub(crate) fn streamed(id: u64, text: &str) -> Generate<'_> {
     Generate { stream: true, ..step(id, text) }
 }
 

@@ -1,6 +1,6 @@
 //! What steps say, and how they end.
 
-use std::fs;
+use std::{borrow::Cow, fs};
 
 use oam_ipc::{
     Entry, FromWorker, Generate, MAX_VALUES, Outcome, Segment, StepId, ToWorker, ToolCall, ToolDefinition,
@@ -11,23 +11,25 @@ use serde_json::{Value, json};
 use crate::process::{Worker, code_of, delta, prompt, segments, step, streamed, text_of};
 
 /// A step whose instructions hold a script.
-fn scripted(request: Generate, script: &Value) -> Generate {
-    Generate { instructions: Some(format!("Be brief.\noam-script: {script}\nBe kind.")), ..request }
+fn scripted<'a>(request: Generate<'a>, script: &Value) -> Generate<'a> {
+    Generate { instructions: Some(format!("Be brief.\noam-script: {script}\nBe kind.").into()), ..request }
 }
 
 /// The step that follows so many answers.
-fn after(answers: usize, request: Generate) -> Generate {
+fn after(answers: usize, request: Generate<'_>) -> Generate<'_> {
     let turn = [prompt("Hello."), Entry::Response { segments: segments("Hm.") }];
     let before = std::iter::repeat_n(turn, answers).flatten();
     Generate { transcript: before.chain(request.transcript).collect(), ..request }
 }
 
-fn open_gate() -> ToolDefinition {
+fn open_gate() -> ToolDefinition<'static> {
     ToolDefinition {
         name: "open_gate".into(),
-        description: String::new(),
-        parameters: json!({"title": "open_gate", "type": "object", "additionalProperties": false, "x-order": ["gate"],
+        description: "".into(),
+        parameters: Cow::Owned(
+            json!({"title": "open_gate", "type": "object", "additionalProperties": false, "x-order": ["gate"],
             "properties": {"gate": {"type": "string", "enum": ["north", "south"]}}, "required": ["gate"]}),
+        ),
     }
 }
 
@@ -42,8 +44,9 @@ fn without_a_script_an_answer_is_made_from_the_prompt() {
     assert_eq!(worker.hear_all(4), pieces);
     assert_eq!(text_of(worker.hear()), "You say: Open it.");
 
-    let call = ToolCall { id: "c".into(), name: "open_gate".into(), arguments: serde_json::Map::new() };
-    let output = vec![Segment::Structure { source: "open_gate".into(), content: json!({"opened": true}) }];
+    let call = ToolCall { id: "c".into(), name: "open_gate".into(), arguments: Cow::default() };
+    let output =
+        vec![Segment::Structure { source: "open_gate".into(), content: Cow::Owned(json!({"opened": true})) }];
     worker.ask(Generate {
         transcript: vec![
             prompt("Open it."),
@@ -63,7 +66,7 @@ fn without_a_script_a_tool_is_called_when_it_must_and_a_schema_is_met() {
         Generate { tools: vec![open_gate()], tool_mode: ToolMode::Required, ..step(1, "Open it.") },
     ));
     let FromWorker::Finished { outcome: Outcome::ToolCalls { calls }, .. } = worker.hear() else { panic!() };
-    let arguments = [("gate".to_owned(), json!("north"))].into_iter().collect();
+    let arguments = Cow::Owned([("gate".to_owned(), json!("north"))].into_iter().collect());
     assert_eq!(calls, [ToolCall { id: "call_3".into(), name: "open_gate".into(), arguments }]);
 
     worker.ask(Generate { tools: vec![open_gate()], tool_mode: ToolMode::Allowed, ..step(2, "Open it.") });
@@ -110,7 +113,7 @@ fn a_script_may_be_played_along_the_steps_of_a_process() {
 #[test]
 fn every_form_of_step_can_be_scripted_in_the_instructions() {
     let mut worker = Worker::ready(&[]);
-    let mut play = |id, step_of_script: Value, request: Generate| {
+    let mut play = |id, step_of_script: Value, request: Generate<'_>| {
         worker.ask(scripted(request, &json!([step_of_script])));
         let end = worker.hear_end(StepId(id));
         serde_json::to_value(end).unwrap()
@@ -119,9 +122,9 @@ fn every_form_of_step_can_be_scripted_in_the_instructions() {
     assert_eq!(text["outcome"], json!({"type": "text", "text": "Hmph."}));
     let template = play(2, json!({"template": "[{prompt}]"}), step(2, "Hello."));
     assert_eq!(template["outcome"], json!({"type": "text", "text": "[Hello.]"}));
-    let schema =
-        Some(json!({"title": "Any", "type": "object", "properties": {}, "required": [], "x-order": []}));
-    let value = play(3, json!({"json": {"a": 1}}), Generate { schema, ..step(3, "") });
+    let schema = json!({"title": "Any", "type": "object", "properties": {}, "required": [], "x-order": []});
+    let value =
+        play(3, json!({"json": {"a": 1}}), Generate { schema: Some(Cow::Owned(schema)), ..step(3, "") });
     assert_eq!(value["outcome"], json!({"type": "structured", "value": {"a": 1}}));
     let calls = play(4, json!({"toolCalls": [{"name": "wave", "id": "w"}]}), step(4, ""));
     assert_eq!(calls["outcome"]["calls"], json!([{"id": "w", "name": "wave", "arguments": {}}]));

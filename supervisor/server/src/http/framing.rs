@@ -76,13 +76,17 @@ impl Framing {
     /// How many of the next bytes belong to the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, ApiError> {
         match &mut self.0 {
-            Kind::Length(left) => {
-                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
-                *left -= taken as u64;
-                Ok(taken)
-            }
+            Kind::Length(_) => Ok(self.take_counted(bytes)),
             Kind::Chunked(chunks) => chunks.take(bytes),
         }
+    }
+
+    /// The same where its length says so: none of a body in chunks.
+    pub(super) fn take_counted(&mut self, bytes: &[u8]) -> usize {
+        let Kind::Length(left) = &mut self.0 else { return 0 };
+        let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+        *left -= taken as u64;
+        taken
     }
 }
 

@@ -4,6 +4,8 @@
 //! lenient where two readers of one request could come to different ends: a length beside chunks, for one. So heads are
 //! checked here, with the parser that hyper uses, and hyper sees those only that it takes.
 
+use std::mem::MaybeUninit;
+
 use hyper::Uri;
 
 use super::framing::Framing;
@@ -27,9 +29,9 @@ pub(super) struct Head {
 
 /// The head at the start of `bytes`; `None` if more bytes are needed to tell.
 pub(super) fn examine(bytes: &[u8], largest_body: u64) -> Result<Option<Head>, ApiError> {
-    let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
-    let mut request = httparse::Request::new(&mut fields);
-    let length = match request.parse(bytes) {
+    let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, &mut fields) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(unreadable(error, bytes)),

@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+const OF_LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
 /// The names under which a listener answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hosts {
@@ -20,7 +22,7 @@ impl Hosts {
         if allowed.iter().any(|host| host == "*") || (!is_private && allowed.is_empty()) {
             return Self::Any;
         }
-        Self::Loopback(allowed.iter().map(|host| name(host).to_ascii_lowercase()).collect())
+        Self::Loopback(allowed.iter().map(|host| name(host).to_owned()).collect())
     }
 
     /// Whether it answers under the name in `authority`, which may have a port.
@@ -28,8 +30,9 @@ impl Hosts {
         match self {
             Self::Any => true,
             Self::Loopback(others) => {
-                let name = name(authority).to_ascii_lowercase();
-                ["localhost", "127.0.0.1", "::1"].contains(&&*name) || others.contains(&name)
+                let name = name(authority);
+                let others = others.iter().map(String::as_str);
+                OF_LOOPBACK.into_iter().chain(others).any(|other| other.eq_ignore_ascii_case(name))
             }
         }
     }

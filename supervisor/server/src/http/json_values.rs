@@ -30,9 +30,21 @@ impl ValueCounter {
         let mut rest = bytes;
         while let [byte, others @ ..] = rest {
             self.step(*byte);
-            rest = if self.at == At::Text && !self.is_escaped { from_end_of_text(others) } else { others };
+            rest = match self.at {
+                At::Outside => self.pass_outside(others),
+                At::Text if !self.is_escaped => from_end_of_text(others),
+                _ => others,
+            };
         }
         self.count - before
+    }
+
+    /// Counts up to the next text, with which the rest begins.
+    fn pass_outside<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let end = bytes.iter().position(|&byte| byte == b'"').unwrap_or(bytes.len());
+        let (outside, rest) = bytes.split_at(end);
+        self.count += outside.iter().filter(|&&byte| begins_value(byte)).count();
+        rest
     }
 
     fn step(&mut self, byte: u8) {
@@ -55,9 +67,12 @@ impl ValueCounter {
             (at, _) => at,
         };
         self.is_escaped = byte == b'\\' && self.at != At::Outside;
-        let begins_value = matches!(byte, b'[' | b'{' | b',' | b':');
-        self.count += usize::from(begins_value && matches!(self.at, At::Outside | At::Object));
+        self.count += usize::from(begins_value(byte) && matches!(self.at, At::Outside | At::Object));
     }
+}
+
+fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'[' | b'{' | b',' | b':')
 }
 
 /// The bytes from the first one on that may end a text or escape what ends it.

@@ -114,10 +114,11 @@ impl Site {
     ) -> Result<Response<ReplyBody>, HangUp> {
         let persists = asks_to_persist(&request);
         let path = route::decoded(request.uri().path());
-        let mut record = AccessRecord::new(self.metrics().clone(), request.method().clone(), path.clone());
         let origin = self.origins.admit(request.headers());
         let grant = origin.clone().unwrap_or(Grant::none());
         let admitted = check_host(hosts, &request).and(origin).and_then(|_| self.admit(&request, &path));
+        let admitted = admitted.map_err(|error| reply::error(&error, route::allowed_method(&path)));
+        let mut record = AccessRecord::new(self.metrics().clone(), request.method().clone(), path);
         let (mut reply, persists) = match admitted {
             Ok(Admitted::Preflight) => (preflight(&grant, request.headers()), persists),
             Ok(Admitted::To(route)) => {
@@ -128,7 +129,7 @@ impl Site {
                     Err(BodyError::HangUp) => return Err(HangUp),
                 }
             }
-            Err(error) => (reply::error(&error, route::allowed_method(&path)), false),
+            Err(reply) => (reply, false),
         };
         let persists = persists && !exchange.is_last() && !self.stopping.is_cancelled();
         let headers = reply.headers_mut();

@@ -94,7 +94,9 @@ pub(crate) trait Catalog {
 
 /// The object that a body is.
 pub(crate) fn object_in(body: &[u8]) -> std::result::Result<Object, ApiError> {
-    match serde_json::from_slice(body) {
+    // Text that is known to be valid is read faster; what is wrong with other text is told by where it is.
+    let object = str::from_utf8(body).map_or_else(|_| serde_json::from_slice(body), serde_json::from_str);
+    match object {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(ApiError::invalid_request("The body must be a JSON object.")),
         Err(error) => {

@@ -66,6 +66,13 @@ impl Core {
     }
 
     pub(super) fn meet_step_deadlines(&mut self, now: Instant, actions: &mut Actions) {
+        if self.steps_checked_until.is_some_and(|until| now < until) {
+            return;
+        }
+        // What is set from now on is due no earlier.
+        let shortest = self.config.step_timeout.min(self.config.cancel_timeout);
+        let deadlines = self.steps.values().filter_map(Step::deadline);
+        self.steps_checked_until = deadlines.chain([now + shortest]).min();
         let late: Vec<_> = self
             .steps
             .values()

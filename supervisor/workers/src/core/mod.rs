@@ -141,6 +141,8 @@ pub(crate) struct Core {
     counts: BTreeMap<StepId, Count>,
     health: Health,
     trust: StreamingTrust,
+    /// No step is late before then.
+    steps_checked_until: Option<Instant>,
     counters: Counters,
     /// How the last workers ended, the latest last.
     last_exits: VecDeque<(WorkerId, Exit)>,
@@ -162,6 +164,7 @@ impl Core {
             counts: BTreeMap::new(),
             health: Health::default(),
             trust,
+            steps_checked_until: None,
             counters: Counters::default(),
             last_exits: VecDeque::with_capacity(KEPT_EXITS),
             last_worker: 0,
@@ -169,44 +172,42 @@ impl Core {
         }
     }
 
-    /// Takes note of what happened and decides what follows.
-    pub(crate) fn handle(&mut self, event: Event, now: Instant) -> Actions {
-        let mut actions = Actions::new();
+    /// Takes note of what happened and decides what follows, which it appends to `actions`.
+    pub(crate) fn handle(&mut self, event: Event, now: Instant, actions: &mut Actions) {
         match event {
-            Event::StepRequested { step, stream } => self.request(step, stream, now, &mut actions),
-            Event::StepAbandoned { step } => self.abandon(step, now, &mut actions),
+            Event::StepRequested { step, stream } => self.request(step, stream, now, actions),
+            Event::StepAbandoned { step } => self.abandon(step, now, actions),
             Event::StepUnsendable { worker, step, error } => {
-                self.refuse_step(worker, step, error, &mut actions);
+                self.refuse_step(worker, step, error, actions);
             }
-            Event::CountRequested { count } => self.request_count(count, now, &mut actions),
+            Event::CountRequested { count } => self.request_count(count, now, actions),
             Event::CountEnded { worker, count } => self.end_count(worker, count),
             Event::Ready { worker, abilities } => self.ready(worker, abilities, now),
-            Event::Violation { worker, reason } => self.violated(worker, reason, &mut actions),
-            Event::Part { worker, step, growth } => self.part(worker, step, growth, now, &mut actions),
-            Event::StepEnded { worker, step, bytes } => self.end_step(worker, step, bytes, &mut actions),
+            Event::Violation { worker, reason } => self.violated(worker, reason, actions),
+            Event::Part { worker, step, growth } => self.part(worker, step, growth, now, actions),
+            Event::StepEnded { worker, step, bytes } => self.end_step(worker, step, bytes, actions),
             Event::Pong { worker } => self.pong(worker, now),
             Event::Closed { worker } => self.closed(worker, now),
-            Event::Exited { worker, exit } => self.exited(worker, exit, now, &mut actions),
+            Event::Exited { worker, exit } => self.exited(worker, exit, now, actions),
             Event::TooLarge { worker } => {
                 if let Some(serving) = self.serving_mut(worker) {
                     serving.must_recycle = true;
                 }
             }
             Event::Tick => {}
-            Event::Stop => self.stop(now, &mut actions),
+            Event::Stop => self.stop(now, actions),
         }
-        self.meet_worker_deadlines(now, &mut actions);
-        self.meet_step_deadlines(now, &mut actions);
-        self.meet_count_deadlines(now, &mut actions);
+        self.meet_worker_deadlines(now, actions);
+        self.meet_step_deadlines(now, actions);
+        self.meet_count_deadlines(now, actions);
         if let Breaker::Open { probe_at } = self.health.breaker()
             && now >= probe_at
         {
             self.health.start_probe();
         }
-        self.recycle(now, &mut actions);
-        self.spawn(now, &mut actions);
-        self.dispatch(now, &mut actions);
-        actions
+        self.recycle(now, actions);
+        self.spawn(now, actions);
+        self.dispatch(now, actions);
     }
 
     /// What is wrong with a message of the worker, if anything: it is a violation then.

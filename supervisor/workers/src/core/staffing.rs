@@ -89,8 +89,10 @@ impl Core {
         if self.health.breaker() != Breaker::Closed && busy > 0 {
             return None;
         }
+        // A suspect is alone, so it would be the first one.
         let hosts_suspect = |serving: &Serving| {
-            serving.steps.iter().any(|step| self.steps.get(step).is_some_and(|step| step.is_suspect))
+            let first = serving.steps.first().and_then(|step| self.steps.get(step));
+            first.is_some_and(|step| step.is_suspect)
         };
         if !step.is_suspect {
             let shared = usable().find(|(_, serving)| {

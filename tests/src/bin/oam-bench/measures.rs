@@ -22,7 +22,7 @@ pub(crate) struct Plan {
     starts: usize,
     pub(crate) worker_turns: usize,
     pub(crate) deaths: usize,
-    /// Of a second for each server in turn: between a neighbour's busy moments there is a quiet one for all.
+    /// Of a second for each server in turn, so that a neighbour's busy moments meet all of them alike.
     pub(crate) load_rounds: usize,
     pub(crate) single_changes: usize,
     pub(crate) changes: usize,
@@ -54,7 +54,7 @@ impl Plan {
         starts: 5,
         worker_turns: 400,
         deaths: 10,
-        load_rounds: 2,
+        load_rounds: 3,
         single_changes: 300,
         changes: 10_000,
         changes_of_a_size: 20_000,

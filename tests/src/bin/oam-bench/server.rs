@@ -39,11 +39,10 @@ pub(crate) fn server(plan: &Plan, load: &Load) -> Vec<Figure> {
     let bare = Server::handler(&worker.answer(&whole));
     let contenders =
         [(&bare, &whole), (&worker, &whole), (&wide, &whole), (&inside, &whole), (&worker, &streamed)];
-    let each = || contenders.map(|(server, body)| server.under(load, body));
-    let [bare, worker, wide, inside, streamed] = (1..plan.load_rounds).fold(each(), |best, _| {
-        let next = each();
-        array::from_fn(|index| best[index].or(next[index]))
-    });
+    let rounds: Vec<_> =
+        (0..plan.load_rounds).map(|_| contenders.map(|(server, body)| server.under(load, body))).collect();
+    let [bare, worker, wide, inside, streamed] =
+        array::from_fn(|contender| Performance::usual(rounds.iter().map(|round| round[contender])));
     let mut figures = Vec::new();
     for (name, served) in [
         ("completions by a worker, four at once (beside: bare handler)", worker),
@@ -68,12 +67,12 @@ struct Performance {
 }
 
 impl Performance {
-    /// The better of each.
-    fn or(self, other: Self) -> Self {
+    /// The median of each.
+    fn usual(rounds: impl Iterator<Item = Self> + Clone) -> Self {
         Self {
-            per_second: self.per_second.max(other.per_second),
-            p99_ms: self.p99_ms.min(other.p99_ms),
-            cpu_micros: self.cpu_micros.min(other.cpu_micros),
+            per_second: median(rounds.clone().map(|round| round.per_second)),
+            p99_ms: median(rounds.clone().map(|round| round.p99_ms)),
+            cpu_micros: median(rounds.map(|round| round.cpu_micros)),
         }
     }
 
@@ -86,6 +85,12 @@ impl Performance {
         }
         figures
     }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// A process that serves. Dropping it kills and reaps it.

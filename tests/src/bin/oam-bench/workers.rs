@@ -184,13 +184,13 @@ fn frames(stream: bool) -> (Vec<u8>, Vec<usize>) {
     let generate = Generate {
         id,
         instructions: None,
-        transcript: vec![Entry::Prompt { segments: vec![Segment::Text { text: PROMPT.to_owned() }] }],
+        transcript: vec![Entry::Prompt { segments: vec![Segment::Text { text: PROMPT.into() }] }],
         tools: Vec::new(),
         tool_mode: ToolMode::Disallowed,
         schema: None,
         options: GenerationOptions::default(),
         stream,
-        cache_key: Some(format!("{:016x}", 0)),
+        cache_key: Some(format!("{:016x}", 0).into()),
     };
     let finished = FromWorker::Finished {
         id,

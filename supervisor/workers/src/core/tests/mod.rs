@@ -12,7 +12,7 @@ use oam_agent::ErrorCode;
 use oam_ipc::StepId;
 
 use super::{
-    Action, Core, Event,
+    Action, Actions, Core, Event,
     health::Breaker,
     step::{Growth, MAX_ANSWER_BYTES},
     worker::Abilities,
@@ -70,7 +70,9 @@ impl Simulation {
     }
 
     fn tell(&mut self, event: Event) {
-        for action in self.core.handle(event, self.now) {
+        let mut actions = Actions::new();
+        self.core.handle(event, self.now, &mut actions);
+        for action in actions {
             match action {
                 Action::Report(report) => self.reports.push(report),
                 action => self.done.push(action),
