@@ -2,7 +2,7 @@
 //!
 //! One pass over the bytes, without recursion and in memory that their depth bounds. What passes is exactly one map,
 //! and the keys of its maps are text: integers as keys, which serde would take for the members they number, never
-//! get that far. Encoding checks the same, so what one side sends, the other reads.
+//! get that far. What is encoded keeps to the same, so what one side sends, the other reads.
 
 use rmp::Marker;
 

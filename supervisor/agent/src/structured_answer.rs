@@ -43,11 +43,9 @@ fn read_at_once(
     if json_text::nests_deeper(&value, MAX_VALUE_DEPTH) {
         return Err(failed(format!("The model's answer nests deeper than {MAX_VALUE_DEPTH}.")));
     }
-    let unfit = |reason| failed(format!("The model's answer does not fit the schema: {reason}"));
-    if !is_lenient {
-        schema.validate(&value).map_err(unfit)?;
-    }
-    let value = schema.reorder(value).map_err(unfit)?;
+    let value = if is_lenient { schema.reorder(value) } else { schema.fit(value) };
+    let value =
+        value.map_err(|reason| failed(format!("The model's answer does not fit the schema: {reason}")))?;
     Ok((json_text::compact(&value), value))
 }
 

@@ -119,7 +119,7 @@ impl Outgoing {
     }
 
     /// Whether something has been said since this was asked last.
-    pub(crate) fn has_grown(&mut self) -> bool {
+    pub(crate) fn take_growth(&mut self) -> bool {
         mem::take(&mut self.has_grown)
     }
 

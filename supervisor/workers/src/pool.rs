@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeMap, VecDeque},
     future::pending,
     mem,
-    ops::BitOr,
     pin::pin,
     sync::{Arc, PoisonError, Weak},
     time::{Duration, Instant},
@@ -134,7 +133,7 @@ impl Actor {
         loop {
             // Asked for only when there is nothing to take in.
             let idle = async {
-                if actor.has_said_more() && rounds < MOST_ROUNDS && actor.steps.len() > 1 {
+                if actor.take_more_said() && rounds < MOST_ROUNDS && actor.steps.len() > 1 {
                     // Whoever else can go on may add to it, so that all of it is written together.
                     rounds += 1;
                     yield_now().await;
@@ -434,8 +433,8 @@ impl Actor {
     }
 
     /// Whether something has been said to a worker since this was asked last.
-    fn has_said_more(&mut self) -> bool {
-        self.outgoing().map(Outgoing::has_grown).fold(false, BitOr::bitor)
+    fn take_more_said(&mut self) -> bool {
+        self.outgoing().fold(false, |others, outgoing| outgoing.take_growth() | others)
     }
 
     fn flush(&mut self) {

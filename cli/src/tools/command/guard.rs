@@ -68,11 +68,9 @@ impl Guard {
 
     fn tell(&self, change: char, group: Pid) {
         // One write, so that lines do not mix. A guard that is gone is missed, but no reason to end anything.
-        let _ = self
-            .shell
-            .stdin
-            .as_ref()
-            .map(|mut input| input.write_all(format!("{change} {group}\n").as_bytes()));
+        if let Some(mut input) = self.shell.stdin.as_ref() {
+            let _ = input.write_all(format!("{change} {group}\n").as_bytes());
+        }
     }
 }
 
@@ -84,35 +82,40 @@ impl Drop for Watch<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
+    use std::{io::Read, os::unix::process::ExitStatusExt};
 
     use nix::sys::signal::Signal;
 
     use super::*;
 
+    /// A group whose leader is what it is to be.
     fn group(line: &str) -> (Child, Pid) {
-        let leader = Command::new("/bin/sh").args(["-c", line]).process_group(0).spawn().unwrap();
+        let mut command = Command::new("/bin/sh");
+        let mut leader = command.args(["-c", line]).process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+        let mut up = [0; 3];
+        leader.stdout.as_mut().unwrap().read_exact(&mut up).unwrap();
+        assert_eq!(&up, b"up\n");
         let group = Pid::from_raw(leader.id().try_into().unwrap());
         (leader, group)
     }
 
     #[test]
     fn groups_that_are_watched_end_with_the_input_and_others_live_on() {
-        let line = "exec sleep 1000";
-        let mut groups = [line, line, "trap '' TERM; while :; do sleep 0.05; done", line].map(group);
+        let line = "echo up; exec sleep 1000";
+        let mut groups = [line, line, "trap '' TERM; echo up; while :; do sleep 0.05; done", line].map(group);
         let mut guard = Guard::start().unwrap();
         let mut watches: Vec<_> = groups.iter().map(|(_, group)| guard.watch(*group)).collect();
         drop((watches.pop(), watches.remove(0)));
         watches.into_iter().for_each(std::mem::forget);
         // This closes its input.
         assert!(guard.shell.wait().unwrap().success());
-        let ended = groups
-            .each_mut()
-            .map(|(leader, _)| leader.try_wait().unwrap().and_then(|status| status.signal()));
-        for (leader, _) in &mut groups {
-            leader.kill().unwrap();
-            leader.wait().unwrap();
+        let live_on = [0, 3].map(|group: usize| groups[group].0.try_wait().unwrap().is_none());
+        let ended = [1, 2].map(|group: usize| groups[group].0.wait().unwrap().signal());
+        for group in [0, 3] {
+            groups[group].0.kill().unwrap();
+            groups[group].0.wait().unwrap();
         }
-        assert_eq!(ended, [None, Some(Signal::SIGTERM as i32), Some(Signal::SIGKILL as i32), None]);
+        assert_eq!(live_on, [true, true]);
+        assert_eq!(ended, [Some(Signal::SIGTERM as i32), Some(Signal::SIGKILL as i32)]);
     }
 }

@@ -7,10 +7,10 @@ while read -r change group; do
     -) watched="${watched%% "$group" *} ${watched#* "$group" }" ;;
     esac
 done
-# Also a leader that has left its group.
 signal() {
     for group in $watched; do
         kill -s "$1" -- "-$group"
+        # Also a leader that has left its group.
         kill -s "$1" "$group"
     done
 }
@@ -18,4 +18,7 @@ signal() {
 signal TERM
 signal CONT
 sleep 1
-signal KILL
+# Their numbers may be others' by now, but for groups in which something still runs.
+for group in $watched; do
+    kill -s KILL -- "-$group"
+done

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// As many looks as checking a value, or ordering it, may take: a second at most.
+/// As many looks as checking a value and ordering it may take: a second at most.
 pub(super) const MAX_LOOKS: usize = 10_000_000;
 /// What others can be made to wait for: a millisecond at most.
 const SHORT: usize = 10_000;
@@ -15,6 +15,7 @@ const SHORT_SCHEMA: usize = 5_000;
 pub(super) const TEXT: usize = 64;
 
 /// The looks that are left.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Looks {
     left: usize,
 }
@@ -59,7 +60,7 @@ pub(super) fn is_large_for_text(alternatives: usize, text: &str) -> bool {
     text.len().div_ceil(2) > SHORT / alternatives
 }
 
-/// Whether a value has more parts, each so much text counting as one.
+/// Whether a value has more parts. Every [`TEXT`] bytes of text are one more.
 fn is_more_than(value: &Value, most: usize) -> bool {
     let mut parts = 0;
     let mut open = vec![value];

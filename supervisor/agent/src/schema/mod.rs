@@ -152,7 +152,13 @@ impl GenerationSchema {
     /// absent optional property, and `3.0` is an integer. A value that takes too long to check, because its many parts may be
     /// one of many types, fails as well.
     pub fn validate(&self, value: &Value) -> Result<(), String> {
-        validate::validate(self.types(), value, Looks::new(MAX_LOOKS))
+        validate::validate(self.types(), value, Looks::new(MAX_LOOKS)).map(drop)
+    }
+
+    /// A value that fits, as [`reorder`](Self::reorder) leaves it.
+    pub(crate) fn fit(&self, value: Value) -> Result<Value, String> {
+        let looks = validate::validate(self.types(), &value, Looks::new(MAX_LOOKS))?;
+        self.reorder_in(looks, value)
     }
 
     /// Whether it may take so long to check or reorder `value` that nobody should have to wait for it.
@@ -175,8 +181,11 @@ impl GenerationSchema {
     ///
     /// Fails only for a value that takes too long to order, as [`validate`](Self::validate) does.
     pub fn reorder(&self, value: Value) -> Result<Value, String> {
-        let ordered = reorder::reorder(self.types(), value, Looks::new(MAX_LOOKS));
-        ordered.map_err(|_| validate::too_large())
+        self.reorder_in(Looks::new(MAX_LOOKS), value)
+    }
+
+    fn reorder_in(&self, looks: Looks, value: Value) -> Result<Value, String> {
+        reorder::reorder(self.types(), value, looks).map_err(|_| validate::too_large())
     }
 
     fn types(&self) -> &Types {

@@ -1,6 +1,9 @@
 //! A schema's types, as values are checked and ordered by them: what the dialect's JSON says, ready to be looked up.
 
-use std::{collections::HashMap, collections::HashSet, mem, slice};
+use std::{
+    collections::{HashMap, HashSet},
+    mem, slice,
+};
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Map, Number, Value};
@@ -150,7 +153,9 @@ pub(super) struct Alternatives<'t> {
     branches: slice::Iter<'t, TypeId>,
     /// What is left of the unions around them.
     around: Vec<slice::Iter<'t, TypeId>>,
+    /// Besides the one that all began with.
     entered: HashSet<TypeId>,
+    first: TypeId,
 }
 
 impl<'t> Alternatives<'t> {
@@ -159,7 +164,7 @@ impl<'t> Alternatives<'t> {
             Type::Union(union) => union.branches.iter(),
             _ => slice::from_ref(id).iter(),
         };
-        Self { types, branches, around: Vec::new(), entered: HashSet::new() }
+        Self { types, branches, around: Vec::new(), entered: HashSet::new(), first: *id }
     }
 
     pub(super) fn next(&mut self, looks: &mut Looks) -> Result<Option<&'t TypeId>, TooLarge> {
@@ -173,7 +178,7 @@ impl<'t> Alternatives<'t> {
             };
             looks.spend(1)?;
             match self.types.get(*id) {
-                Type::Union(union) if self.entered.insert(*id) => {
+                Type::Union(union) if *id != self.first && self.entered.insert(*id) => {
                     self.around.push(mem::replace(&mut self.branches, union.branches.iter()));
                 }
                 Type::Union(_) => {}

@@ -22,16 +22,17 @@ const SHOWN_CHARS: usize = 100;
 /// The same for the place in the value.
 const PLACE_CHARS: usize = 200;
 
-/// Whether the value fits the root type; the error says in a sentence why not.
-pub(super) fn validate(types: &Types, value: &Value, looks: Looks) -> Result<(), String> {
+/// Whether the value fits the root type; the error says in a sentence why not. Returns the looks that are left.
+pub(super) fn validate(types: &Types, value: &Value, looks: Looks) -> Result<Looks, String> {
     if json_text::nests_deeper(value, MAX_DEPTH) {
         return Err(format!("The value must not nest more than {MAX_DEPTH} levels deep."));
     }
     let mut check = Check { types, looks, unions: 0, tried: HashMap::new() };
-    check.fit(&TypeId::ROOT, value).map_err(|misfit| match misfit {
-        Misfit::Fault(fault) => Sentence { types, fault: &fault }.text(),
-        Misfit::TooLarge => too_large(),
-    })
+    match check.fit(&TypeId::ROOT, value) {
+        Ok(()) => Ok(check.looks),
+        Err(Misfit::Fault(fault)) => Err(Sentence { types, fault: &fault }.text()),
+        Err(Misfit::TooLarge) => Err(too_large()),
+    }
 }
 
 /// What is said of a value that takes too many looks.
@@ -134,6 +135,7 @@ impl<'a> Check<'a> {
         members: &'a Map<String, Value>,
         value: &'a Value,
     ) -> Result<(), Misfit<'a>> {
+        // Within a union it only counts whether a value fits, not why.
         if self.unions > 0 && !(object.required..=object.properties.len()).contains(&members.len()) {
             return fault(Kind::Required(object), value);
         }
@@ -153,7 +155,10 @@ impl<'a> Check<'a> {
         if required < object.required {
             return fault(Kind::Required(object), value);
         }
-        for (key, member) in members.iter().filter(|_| has_inner) {
+        if !has_inner {
+            return Ok(());
+        }
+        for (key, member) in members {
             self.looks.spend_on_text(key)?;
             if let (Value::Array(_) | Value::Object(_), Some(property)) =
                 (member, object.properties.get(key.as_str()))

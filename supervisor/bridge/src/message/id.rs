@@ -1,4 +1,4 @@
-//! Request ids, which come back exactly as they were sent.
+//! Request ids, which come back as the number or the text that was sent.
 //!
 //! Numbers travel as doubles, so only numbers within the range in which a double holds every integer are ids. They are written
 //! as plain digits where they are integral, else in the shortest form that reads back the same; where that is another number
@@ -37,7 +37,7 @@ pub struct NumericId(f64);
 pub struct NumberLiteral(Arc<str>);
 
 impl NumericId {
-    /// The id of this value, or `None` when it could not be echoed exactly.
+    /// The id of this value, or `None` when doubles of its size do not tell all integers apart.
     pub fn new(value: f64) -> Option<Self> {
         // Adding zero turns -0 into 0, so that equal ids are also equal bit by bit.
         (value.abs() <= MAX_EXACT_INTEGER).then_some(Self(value + 0.0))
@@ -96,7 +96,7 @@ impl Hash for NumericId {
 }
 
 impl RequestId {
-    /// The id of this number, or `None` when it could not be echoed exactly.
+    /// The id of this number, or `None` when it is too large for one.
     pub fn number(value: f64) -> Option<Self> {
         NumericId::new(value).map(Self::Number)
     }

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-const OF_LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The names under which a listener answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Hosts {
             Self::Loopback(others) => {
                 let name = name(authority);
                 let others = others.iter().map(String::as_str);
-                OF_LOOPBACK.into_iter().chain(others).any(|other| other.eq_ignore_ascii_case(name))
+                LOOPBACK_NAMES.into_iter().chain(others).any(|other| other.eq_ignore_ascii_case(name))
             }
         }
     }

@@ -188,7 +188,8 @@ impl Site {
         answer.unwrap_or_else(|| reply::error(&ApiError::server_stopping(), ""))
     }
 
-    /// What comes of `work`, unless everything is to end and it is not there.
+    /// What comes of `work`, unless everything is to end and it is not there. Whoever cuts polls the connection once more, so
+    /// nobody is to be woken for that.
     async fn until_cut<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| match work.as_mut().poll(context) {
             Poll::Pending if self.cut.is_cancelled() => Poll::Ready(None),

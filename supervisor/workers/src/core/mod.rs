@@ -1,6 +1,6 @@
 //! The decisions of the pool, without any process, clock or channel.
 //!
-//! [`Core::handle`] takes what happened and the time, and returns what is to be done; [`Core::next_deadline`] tells
+//! [`Core::handle`] takes what happened and the time, and tells what is to be done; [`Core::next_deadline`] tells
 //! when time alone will make something happen. Everything that supervision promises (docs/OPERATIONS.md) is decided
 //! here and can be tested without waiting: [`worker`] is the life of a worker, [`step`] that of a step, [`count`] that
 //! of a count of tokens, [`conduct`] what a worker may say, [`death`] what follows from the end of one, [`deadlines`]

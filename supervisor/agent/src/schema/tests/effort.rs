@@ -40,13 +40,25 @@ fn each_alternative_of_each_part_is_a_few_looks() {
     for (alternatives, count) in [(2, 1), (2, 50), (10, 50), (100, 5)] {
         let types = list_of_alternatives(alternatives, 3);
         let value = items(count, alternatives);
-        let is_checked = |looks| validate(&types, &value, looks) == Ok(());
+        let is_checked = |looks| validate(&types, &value, looks).is_ok();
         let is_ordered = |looks| reorder(&types, value.clone(), looks).is_ok();
         let pairs = alternatives * count;
         for looks in [looks_for(is_checked), looks_for(is_ordered)] {
             assert!((pairs..=3 * pairs + 2 * count + 2).contains(&looks), "{pairs}: {looks}");
         }
     }
+}
+
+#[test]
+fn checking_and_ordering_a_value_share_the_looks() {
+    let types = list_of_alternatives(10, 3);
+    let value = json!(vec![json!({"p0": "10"}); 10]);
+    let looks = looks_for(|looks| reorder(&types, value.clone(), looks).is_ok());
+    let both = looks_for(|looks| {
+        validate(&types, &value, looks).is_ok_and(|left| reorder(&types, value.clone(), left).is_ok())
+    });
+    let of_check = looks_for(|looks| validate(&types, &value, looks).is_ok());
+    assert_eq!(both, of_check + looks);
 }
 
 #[test]
