@@ -23,8 +23,8 @@ pub(crate) fn generate(id: StepId, request: &StepRequest, stream: bool) -> Gener
             .tools
             .iter()
             .map(|tool| ToolDefinition {
-                name: tool.name.as_str().into(),
-                description: (&*tool.description).into(),
+                name: Cow::Borrowed(tool.name.as_str()),
+                description: Cow::Borrowed(&tool.description),
                 parameters: Cow::Borrowed(tool.parameters.json()),
             })
             .collect(),
@@ -59,15 +59,15 @@ fn to_entry(entry: &Entry) -> ipc::Entry<'_> {
             calls: calls
                 .iter()
                 .map(|call| ToolCall {
-                    id: (&*call.id).into(),
-                    name: (&*call.name).into(),
+                    id: Cow::Borrowed(&call.id),
+                    name: Cow::Borrowed(&call.name),
                     arguments: Cow::Borrowed(&call.arguments),
                 })
                 .collect(),
         },
         EntryContent::ToolOutput(output) => ipc::Entry::ToolOutput {
             call_id: entry.id.to_string().into(),
-            tool_name: (&*output.tool_name).into(),
+            tool_name: Cow::Borrowed(&output.tool_name),
             segments: to_segments(&output.segments),
         },
         EntryContent::Response(response) => {
@@ -81,9 +81,9 @@ fn to_segments(segments: &[Segment]) -> Vec<ipc::Segment<'_>> {
     segments
         .iter()
         .map(|segment| match &segment.content {
-            SegmentContent::Text(text) => ipc::Segment::Text { text: text.into() },
+            SegmentContent::Text(text) => ipc::Segment::Text { text: Cow::Borrowed(text) },
             SegmentContent::Structure { source, content } => {
-                ipc::Segment::Structure { source: source.into(), content: Cow::Borrowed(content) }
+                ipc::Segment::Structure { source: Cow::Borrowed(source), content: Cow::Borrowed(content) }
             }
             SegmentContent::Attachment(members) => {
                 ipc::Segment::Attachment { segment: Cow::Borrowed(members) }

@@ -70,19 +70,22 @@ impl Core {
             return;
         }
         // What is set from now on is due no earlier.
-        let shortest = self.config.step_timeout.min(self.config.cancel_timeout);
-        let deadlines = self.steps.values().filter_map(Step::deadline);
-        self.steps_checked_until = deadlines.chain([now + shortest]).min();
-        let late: Vec<_> = self
-            .steps
-            .values()
-            .filter(|step| step.deadline().is_some_and(|deadline| now >= deadline))
-            .filter_map(|step| match step.state {
-                StepState::Waiting => None,
-                StepState::Running { worker, .. } => Some((worker, HangCause::NoProgress)),
-                StepState::Cancelling { worker, .. } => Some((worker, HangCause::IgnoredCancel)),
-            })
-            .collect();
+        let mut until = now + self.config.step_timeout.min(self.config.cancel_timeout);
+        let mut late = Vec::new();
+        for step in self.steps.values() {
+            let (worker, deadline, cause) = match step.state {
+                StepState::Waiting => continue,
+                StepState::Running { worker, progress_until, .. } => {
+                    (worker, progress_until, HangCause::NoProgress)
+                }
+                StepState::Cancelling { worker, until } => (worker, until, HangCause::IgnoredCancel),
+            };
+            until = until.min(deadline);
+            if now >= deadline {
+                late.push((worker, cause));
+            }
+        }
+        self.steps_checked_until = Some(until);
         for (worker, cause) in late {
             if self.workers.get(&worker).is_some_and(Worker::counts) {
                 self.hang(worker, cause, actions);
